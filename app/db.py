@@ -1,0 +1,153 @@
+"""Connections and statements: Core composes a statement once, psycopg's pool runs it."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, LiteralString, TypeVar, cast
+
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection, errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.sql import ClauseElement
+
+Connection = AsyncConnection[DictRow]
+Row = DictRow
+Parameters = Mapping[str, Any]
+
+T = TypeVar("T")
+
+_DIALECT = PGDialect_psycopg()
+_RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
+_ATTEMPTS = 5
+
+# The sentence is what the operator reads on the terminal, so it says what to change.
+_READS_THE_LEDGER = """
+    SELECT current_user AS role,
+        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+        OR has_schema_privilege(current_user, 'ledger', 'USAGE')
+        OR EXISTS (
+            SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE n.nspname = 'ledger' AND c.relkind IN ('r', 'p', 'v', 'm')
+                AND (has_any_column_privilege(current_user, c.oid, 'SELECT')
+                    OR pg_has_role(current_user, c.relowner, 'MEMBER')))
+        AS privileged
+"""
+
+
+class PrivilegedRole(Exception):
+    """The service was given a role that could read around the views."""
+
+
+class Statement:
+    """A statement of SQLAlchemy Core, compiled once; runs on any connection with named parameters."""
+
+    __slots__ = ("sql",)
+
+    def __init__(self, clause: ClauseElement) -> None:
+        compiled = clause.compile(dialect=_DIALECT)
+        fixed = {name: value for name, value in compiled.params.items() if value is not None}
+        if fixed:
+            raise ValueError(f"bind these by name, or write them as literals: {sorted(fixed)}")
+        self.sql = cast(LiteralString, compiled.string)
+
+    async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
+        return await (await conn.execute(self.sql, parameters)).fetchall()
+
+    async def row(self, conn: Connection, /, **parameters: Any) -> Row | None:
+        return await (await conn.execute(self.sql, parameters)).fetchone()
+
+    async def run(self, conn: Connection, /, **parameters: Any) -> int:
+        """Execute for its effect; the number of rows that it touched."""
+        return (await conn.execute(self.sql, parameters)).rowcount
+
+    async def run_many(self, conn: Connection, parameters: Sequence[Parameters]) -> None:
+        """Execute once for each set of parameters, in one round trip (psycopg pipelines them)."""
+        if parameters:
+            async with conn.cursor() as cursor:
+                await cursor.executemany(self.sql, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A pool of connections of one role.
+
+    `reading` lends a connection in autocommit; `transaction` one inside a transaction that commits on leaving.
+    Neither may be held while the network is awaited.
+    """
+
+    pool: AsyncConnectionPool[Connection]
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        async with self.pool.connection() as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        async with self.pool.connection() as conn, conn.transaction():
+            yield conn
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run `work` in one transaction and commit it, again from the start where it met a deadlock."""
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                async with self.transaction() as conn:
+                    return await work(conn)
+            except _RETRIED:
+                await asyncio.sleep(random.uniform(0, 0.02 * 2**attempt))
+        async with self.transaction() as conn:
+            return await work(conn)
+
+
+def connection_string(url: str, *, statement_timeout_ms: int, name: str) -> str:
+    """The DSN with the session options that every statement of ours relies on."""
+    given = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://"))
+    options = (
+        f"{given.pop('options', '') or ''} -c timezone=UTC -c jit=off -c statement_timeout={statement_timeout_ms}"
+        " -c idle_in_transaction_session_timeout=60s"
+        " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=100"
+    )
+    return make_conninfo(**{**given, "options": options.strip(), "application_name": name})
+
+
+async def _configure(conn: Connection) -> None:
+    await register_vector_async(conn)
+
+
+@asynccontextmanager
+async def connect(
+    url: str, *, size: int, timeout_s: float, statement_timeout_ms: int, name: str
+) -> AsyncIterator[Database]:
+    """Open a pool of at most `size` connections, refusing a role that can read `ledger.facts`."""
+    pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        connection_string(url, statement_timeout_ms=statement_timeout_ms, name=name),
+        min_size=min(2, size),
+        max_size=size,
+        timeout=timeout_s,
+        kwargs={"autocommit": True, "row_factory": dict_row},
+        configure=_configure,
+        open=False,
+        name=name,
+    )
+    async with pool:
+        await pool.wait(timeout=timeout_s)
+        database = Database(pool)
+        await refuse_privileged_role(database)
+        yield database
+
+
+async def refuse_privileged_role(database: Database) -> None:
+    """Raise PrivilegedRole where the current role could name the base table, or become one that can."""
+    async with database.reading() as conn:
+        row = await (await conn.execute(_READS_THE_LEDGER)).fetchone()
+    if row is None or row["privileged"]:
+        role = "unknown" if row is None else row["role"]
+        raise PrivilegedRole(
+            f"The database role {role!r} can read ledger.facts directly, so retired facts could leak. "
+            "Point DATABASE_URL at the role memory_api (and WORKER_DATABASE_URL at memory_worker)."
+        )
