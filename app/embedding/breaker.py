@@ -27,49 +27,40 @@ class Breaker:
         self._failures = 0
         self._pauses = 0
         self._open_until = 0.0
-        self._on_trial = False
 
-    def check(self) -> None:
-        """Raises the last failure again while the endpoint is left alone."""
-        if self.last_failure is None or not self._pauses:
-            return
-        wait = self._open_until - monotonic()
-        if wait > 0:
-            known = self.last_failure
-            raise EmbedderUnavailable(known.cause, retry_after=wait, permanent=known.permanent)
-        self._on_trial = True
-        self._open_until = monotonic() + self._trial_s
+    def check(self) -> int:
+        """A ticket to hand back with the failure; raises the last one while the endpoint is left alone."""
+        if self.last_failure is not None and self._pauses:
+            wait = self._open_until - monotonic()
+            if wait > 0:
+                known = self.last_failure
+                raise EmbedderUnavailable(known.cause, retry_after=wait, permanent=known.permanent)
+            self._open_until = monotonic() + self._trial_s
+        return self._pauses
 
     def succeeded(self) -> None:
         if self._pauses:
             logger.info("embedding endpoint answers again")
         self.last_failure = None
         self._failures = self._pauses = 0
-        self._open_until = 0.0
-        self._on_trial = False
 
-    def failed(self, failure: EmbedderUnavailable) -> None:
+    def failed(self, failure: EmbedderUnavailable, ticket: int) -> None:
         if failure.cause == "rejected":
             # An endpoint that judges texts is alive.
             self.succeeded()
             self.last_failure = failure
             return
         self.last_failure = failure
-        self._failures += 1
-        if self._open_until > monotonic() and not self._on_trial:
+        if ticket != self._pauses:
             # A call that was under way when the pause began says nothing new.
             return
+        self._failures += 1
         told = failure.retry_after
-        if (
-            failure.permanent
-            or told is not None
-            or self._on_trial
-            or self._failures >= self.FAILURES_IN_A_ROW
-        ):
+        hopeless = failure.permanent or told is not None or ticket > 0
+        if hopeless or self._failures >= self.FAILURES_IN_A_ROW:
             self._pause(self._pause_s if told is None else told)
 
     def _pause(self, seconds: float) -> None:
         pause = min(seconds * 2.0 ** min(self._pauses, self.MOST_DOUBLINGS), self.LONGEST_PAUSE_S)
         self._pauses += 1
-        self._on_trial = False
         self._open_until = monotonic() + pause

@@ -111,12 +111,12 @@ class RemoteEmbedder:
         return first + [task.result() for task in rest]
 
     async def _call(self, texts: Sequence[str], attempts: int) -> NDArray[np.float64]:
-        self._breaker.check()
+        ticket = self._breaker.check()
         try:
             rows = await self._try(texts, attempts)
         except EmbedderUnavailable as failure:
             logger.warning("embedding failed", cause=failure.cause, texts=len(texts), host=self._url.host)
-            self._breaker.failed(failure)
+            self._breaker.failed(failure, ticket)
             raise
         self._breaker.succeeded()
         return rows
