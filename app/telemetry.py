@@ -5,7 +5,7 @@ import re
 import secrets
 import time
 import traceback
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import structlog
 from fastapi import APIRouter, Request, Response
@@ -23,8 +23,11 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
-def configure_logging(form: LogFormat = "console", level: str = "INFO") -> None:
-    """One format for our own lines and those of libraries, on standard error. For the composition roots only."""
+def configure_logging(form: LogFormat = "console", level: str = "INFO", stream: TextIO | None = None) -> None:
+    """One format for our own lines and those of libraries, by default on standard error.
+
+    It changes the whole process, so only the composition roots call it.
+    """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -37,7 +40,7 @@ def configure_logging(form: LogFormat = "console", level: str = "INFO") -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler()
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -51,7 +54,7 @@ def configure_logging(form: LogFormat = "console", level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    _take_over_uvicorn()
+    _quiet_libraries()
 
 
 def _renderer(form: LogFormat) -> structlog.typing.Processor:
@@ -60,13 +63,16 @@ def _renderer(form: LogFormat) -> structlog.typing.Processor:
     return structlog.dev.ConsoleRenderer(colors=False)
 
 
-def _take_over_uvicorn() -> None:
+def _quiet_libraries() -> None:
     for name in ("uvicorn", "uvicorn.error"):
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True
     # Its access log repeats raw URLs, and the question of a `GET /v1/recall?q=` is in one; ours names the route.
     access = logging.getLogger("uvicorn.access")
     access.handlers, access.propagate = [], False
+    # At INFO these repeat the URL of every request that we send.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _without_words_of_exceptions(_logger: Any, _method: str, event: structlog.typing.EventDict) -> Any:

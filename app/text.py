@@ -77,10 +77,11 @@ def is_blank(text: str) -> bool:
     )
 
 
-def _clean(text: str) -> str:
-    if found := _uncleanness(text):
+def _clean(value: object) -> object:
+    # Before pydantic measures a string: it answers a lone surrogate with a code of its own.
+    if isinstance(value, str) and (found := _uncleanness(value)):
         raise PydanticCustomError(*found)
-    return text
+    return value
 
 
 def _not_blank(text: str) -> str:
@@ -89,10 +90,10 @@ def _not_blank(text: str) -> str:
     return text
 
 
-CleanStr = Annotated[str, AfterValidator(_clean)]
+CleanStr = Annotated[str, BeforeValidator(_clean)]
 """A string that Postgres and UTF-8 can hold: no NUL, no lone surrogate."""
 
-NonBlank = Annotated[str, Field(min_length=1), AfterValidator(_clean), AfterValidator(_not_blank)]
+NonBlank = Annotated[str, BeforeValidator(_clean), Field(min_length=1), AfterValidator(_not_blank)]
 """A clean string with at least one visible character. Add an upper bound with `Field(max_length=…)`."""
 
 
@@ -150,20 +151,25 @@ def faults(value: object, *, depth: int, integers: int | None = None) -> Iterato
     `integers` either way, objects that name a key twice, and more than `depth` levels. It walks with its own
     stack: a value deep enough to exhaust Python's must be refused and not crash.
     """
-    waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
+    if not isinstance(value, dict | list):
+        if found := _fault_of(value, integers):
+            yield Fault("", *found)
+        return
+    waiting: list[tuple[tuple[str | int, ...], dict[str, Any] | list[Any]]] = [((), value)]
     while waiting:
-        path, item = waiting.pop()
-        if found := _fault_of(item, integers):
-            yield Fault(pointer(path), *found)
-        if not isinstance(item, dict | list):
-            continue
+        path, holder = waiting.pop()
         if len(path) >= depth:
             yield Fault(pointer(path), *_too_deep(depth))
             continue
-        if isinstance(item, dict):
-            yield from _faults_of_keys(path, item)
-        children = list(item.items() if isinstance(item, dict) else enumerate(item))
-        waiting.extend(((*path, key), child) for key, child in reversed(children))
+        if isinstance(holder, dict):
+            yield from _faults_of_keys(path, holder)
+        inside = []
+        for key, child in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(child, dict | list):
+                inside.append(((*path, key), child))
+            elif found := _fault_of(child, integers):
+                yield Fault(pointer((*path, key)), *found)
+        waiting.extend(reversed(inside))
 
 
 def _fault_of(item: object, integers: int | None) -> tuple[str, str] | None:

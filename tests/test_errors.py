@@ -296,7 +296,7 @@ def test_an_error_keeps_its_class_sentence_until_it_is_given_another() -> None:
 
 
 def test_no_two_kinds_of_error_share_a_code() -> None:
-    kinds = [AppError, *_below(AppError)]
+    kinds: list[type[AppError]] = [AppError, *_below(AppError)]
 
     assert len({kind.code for kind in kinds}) == len(kinds)
 
