@@ -42,9 +42,9 @@ _START = """window.ui = SwaggerUIBundle({
 });
 """
 
-# Swagger UI sets style attributes, and its stylesheet holds its icons as data: URLs.
+# The stylesheet holds its icons as data: URLs.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 

@@ -16,8 +16,8 @@ _SENTENCES: Mapping[str, str] = {
     "string_too_long": "Must have at most {max_length} characters.",
     "string_pattern_mismatch": "Must match the pattern {pattern}.",
     "string_unicode": "Must be valid Unicode text.",
-    "too_short": "Must hold at least {min_length}.",
-    "too_long": "Must hold at most {max_length}.",
+    "too_short": "Must hold at least {min_length} item(s).",
+    "too_long": "Must hold at most {max_length} items.",
     "greater_than": "Must be greater than {gt}.",
     "greater_than_equal": "Must be at least {ge}.",
     "less_than": "Must be less than {lt}.",
@@ -52,18 +52,21 @@ _SENTENCES: Mapping[str, str] = {
 
 def faults_of(exc: RequestValidationError) -> list[Fault]:
     """What FastAPI found wrong with a request, as places and sentences without a word of what was sent."""
-    return [Fault(_where(error, exc.body), error["type"], _sentence(error)) for error in exc.errors()]
+    return [Fault(_where(error, exc.body), _kind(error), _sentence(error)) for error in exc.errors()]
+
+
+def _kind(error: Mapping[str, Any]) -> str:
+    # Behind a validator of ours, pydantic measures a string as it does any collection.
+    kind = str(error["type"])
+    return f"string_{kind}" if kind in {"too_long", "too_short"} and isinstance(error["input"], str) else kind
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
-    sentence = _SENTENCES.get(error["type"])
+    sentence = _SENTENCES.get(_kind(error))
     if sentence is None:
         # Only types of our own, or `ValueError`s of our own validators, come here; they are written for people.
         return str(error["msg"]).removeprefix("Value error, ")
-    said = sentence.format_map(error.get("ctx", {}))
-    if error["type"] in {"too_long", "too_short"}:
-        return said.removesuffix(".") + (" characters." if isinstance(error["input"], str) else " items.")
-    return said
+    return sentence.format_map(error.get("ctx", {}))
 
 
 def _where(error: Mapping[str, Any], body: object) -> str:

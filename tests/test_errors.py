@@ -221,7 +221,7 @@ def test_a_trailing_slash_is_not_redirected(client: httpx.Client) -> None:
         ({}, {"/content": "missing"}),
         ({"content": ""}, {"/content": "string_too_short"}),
         ({"content": " \u200b"}, {"/content": "blank"}),
-        ({"content": SECRET * 2}, {"/content": "too_long"}),
+        ({"content": SECRET * 2}, {"/content": "string_too_long"}),
         ({"content": 7}, {"/content": "string_type"}),
         ({"content": "a", "limt": SECRET}, {"/limt": "extra_forbidden"}),
         ({"content": "a", "a/b~c": 1}, {"/a~1b~0c": "extra_forbidden"}),
@@ -278,7 +278,7 @@ def test_a_limit_that_is_no_number_is_refused(client: httpx.Client, limit: str) 
 def test_the_longest_content_is_named_in_characters(client: httpx.Client) -> None:
     response = client.post("/v1/facts", json={"content": "a" * 21})
 
-    assert problem(response)["errors"][0]["detail"] == "Must hold at most 20 characters."
+    assert problem(response)["errors"][0]["detail"] == "Must have at most 20 characters."
 
 
 def test_a_path_and_a_header_are_named(client: httpx.Client) -> None:
