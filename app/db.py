@@ -22,7 +22,6 @@ Parameters = Mapping[str, Any]
 T = TypeVar("T")
 
 _DIALECT = PGDialect_psycopg()
-_RETRIED = (errors.SerializationFailure, errors.DeadlockDetected)
 _ATTEMPTS = 5
 
 # The sentence is what the operator reads on the terminal, so it says what to change.
@@ -41,6 +40,10 @@ _READS_THE_LEDGER = """
 
 class PrivilegedRole(Exception):
     """The service was given a role that could read around the views."""
+
+
+class Overtaken(Exception):
+    """Another transaction changed what this one had looked at; it starts again and decides anew."""
 
 
 class Statement:
@@ -70,6 +73,10 @@ class Statement:
         if parameters:
             async with conn.cursor() as cursor:
                 await cursor.executemany(self.sql, parameters)
+
+
+# A unique violation here is a twin that committed first: at the second look it is found and reaffirmed.
+_RETRIED = (Overtaken, errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
 
 
 @dataclass(frozen=True, slots=True)

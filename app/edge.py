@@ -32,9 +32,14 @@ class BodyRule:
     media_type: str = "application/json"
 
 
-def install(app: Starlette, metrics: Metrics, rules: Mapping[str, BodyRule] | None = None) -> None:
+def install(
+    app: Starlette,
+    metrics: Metrics,
+    rules: Mapping[str, BodyRule] | None = None,
+    default: BodyRule | None = None,
+) -> None:
     """Put everything that every request meets around the app, the innermost first."""
-    app.add_middleware(BodyGuard, rules=rules)
+    app.add_middleware(BodyGuard, rules=rules, default=default)
     app.add_middleware(UrlGuard)
     app.add_middleware(RequestContext, metrics=metrics)
     app.add_middleware(SecurityHeaders)

@@ -144,7 +144,8 @@ CREATE INDEX facts_by_subject ON ledger.facts (namespace, subject, scope, record
 CREATE INDEX facts_by_text ON ledger.facts (namespace, content_hash, scope);
 CREATE INDEX facts_by_chain ON ledger.facts (namespace, chain_id, recorded_at, id);
 CREATE INDEX facts_by_successor ON ledger.facts (namespace, superseded_by) WHERE superseded_by IS NOT NULL;
-CREATE INDEX facts_without_embedding ON ledger.facts (namespace, recorded_at, id) WHERE embedding IS NULL;
+CREATE INDEX facts_without_embedding ON ledger.facts (namespace, recorded_at, id)
+    WHERE embedding_profile IS NULL AND kind <> 'retraction';
 CREATE INDEX facts_words ON ledger.facts USING gin (terms) WITH (fastupdate = off) WHERE superseded_by IS NULL;
 CREATE INDEX facts_echo_words ON ledger.facts USING gin (terms) WITH (fastupdate = off)
     WHERE superseded_by IS NOT NULL;
@@ -432,18 +433,19 @@ GRANT EXECUTE ON FUNCTION fold_term_counts TO memory_worker;
 """
 
 VIEWS = f"""
+-- What held when it was recorded holds now, even if the clock was set back in between.
 CREATE VIEW facts_active AS
 SELECT {FACT_COLUMNS}
 FROM ledger.facts
 WHERE superseded_by IS NULL AND kind <> 'retraction' AND stale_at IS NULL
-    AND valid_from <= now() AND (valid_to IS NULL OR valid_to > now());
+    AND valid_from <= greatest(now(), recorded_at) AND (valid_to IS NULL OR valid_to > now());
 
 CREATE VIEW facts_history AS
 SELECT {FACT_COLUMNS},
     CASE
         WHEN superseded_by IS NOT NULL THEN retired_as
         WHEN stale_at IS NOT NULL THEN 'stale'
-        WHEN valid_from > now() THEN 'scheduled'
+        WHEN valid_from > greatest(now(), recorded_at) THEN 'scheduled'
         WHEN valid_to <= now() THEN 'expired'
         ELSE 'active'
     END AS status

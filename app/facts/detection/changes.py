@@ -14,7 +14,8 @@ def change_target(clause: Clause) -> int:
     if clause.verb < 0 or clause.denies or clause.question:
         return -1
     tokens = clause.tokens
-    if any(token.low in lexicon.HYPOTHETICAL and token.kind == "word" for token in tokens[: clause.verb + 1]):
+    before = {token.low for token in tokens[: clause.verb]}
+    if tokens[clause.verb].low in lexicon.HYPOTHETICAL or not lexicon.SUPPOSING.isdisjoint(before):
         return -1
     index = clause.verb
     while index + 1 < len(tokens) and (tokens[index].key in {"be", "get"}):

@@ -41,7 +41,11 @@ def find_ending(clause: Clause) -> Ending | None:
 
 
 def _is_hypothetical(clause: Clause, index: int) -> bool:
-    return any(token.low in lexicon.HYPOTHETICAL and token.kind == "word" for token in clause.tokens[:index])
+    """Whether what comes before the cue plans, supposes or doubts it."""
+    before = [token.low for token in clause.tokens[:index] if token.kind == "word"]
+    if not lexicon.SUPPOSING.isdisjoint(before) or (index > 1 and clause.tokens[index - 2].low == "to"):
+        return True
+    return any(token.low in lexicon.HYPOTHETICAL for token in clause.tokens[max(clause.verb, 0) : index])
 
 
 def _predicate(clause: Clause, index: int) -> Ending | None:

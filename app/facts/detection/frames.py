@@ -22,6 +22,7 @@ class Clause:
     additive: bool
     still: bool
     question: bool
+    opposes: bool
     content: frozenset[str]
 
     @property
@@ -116,6 +117,17 @@ def _by_ending(tokens: list[Token]) -> int:
     return 0 if len(tokens) > 1 and tokens[0].form == "base" and tokens[0].low != "die" else -1
 
 
+_MARKED = (
+    lexicon.NEGATIONS
+    | lexicon.DO
+    | lexicon.ADDITIVE
+    | lexicon.CONTINUING
+    | lexicon.FILLERS
+    | {"no", "any", "anymore", "as", "in", "unable", "used"}
+)
+_PHASES = lexicon.STOPPING | {"continue", "remain", "stay"}
+
+
 class _Assembler:
     """Takes the words of negation, addition and continuation out of the tokens and counts them."""
 
@@ -136,11 +148,15 @@ class _Assembler:
 
     def _take(self, index: int) -> int:
         """Reads one token or phrase; the number of tokens it covers."""
-        token, following = self.tokens[index], self._low(index + 1)
+        token = self.tokens[index]
         low = token.low
         if token.kind != "word":
             self.kept.append(token)
             return 1
+        if low not in _MARKED and token.base not in _PHASES:
+            self._keep(index)
+            return 1
+        following = self._low(index + 1)
         phrase = self._phrase(index, low, following)
         if phrase:
             return phrase
@@ -265,6 +281,7 @@ def _clause(text: str, tokens: list[Token], question: bool) -> Clause:
         assembler.additive,
         assembler.still,
         question,
+        any(token.base in lexicon.OPPOSITES or token.low in lexicon.BEARING for token in kept),
         content_of(kept),
     )
 

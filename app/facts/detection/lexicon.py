@@ -40,6 +40,7 @@ HYPOTHETICAL = frozenset(
     "proposed proposing consider considers considered considering intend intends hope hopes suggest suggests suggested "
     "wants want discuss discussed discussing will shall going thinking wish evaluate evaluating".split()
 )
+SUPPOSING = frozenset({"maybe", "perhaps", "possibly", "if", "whether"})
 INTENDING = frozenset(
     "plan plans planned planning intend intends intended intending consider considering considered think thinking "
     "hope hoping discuss discussing evaluate evaluating explore exploring propose proposing proposed want wanted".split()

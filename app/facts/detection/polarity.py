@@ -54,6 +54,8 @@ def _is_participle(tokens: tuple[Token, ...], index: int) -> bool:
 
 def compare_polarity(new: Clause, held: Clause) -> Finding | None:
     """A finding if one clause denies what the other says, whichever was written first."""
+    if new.denies == held.denies and not (new.opposes or held.opposes):
+        return _opposite_adjective(new, held)
     first, second = claim(new), claim(held)
     if first.denies == second.denies:
         return _opposite_adjective(new, held)

@@ -20,9 +20,25 @@ _UNPOINTED = {
 } | {"cant": "can"}
 
 
+#: Words that the reader does more with than look them up.
+_SPECIAL = (
+    lexicon.ARTICLES
+    | units.WEEKDAYS.keys()
+    | units.MONTHS.keys()
+    | units.FREQUENCIES.keys()
+    | units.NUMBER_WORDS.keys()
+    | units.TENS.keys()
+    | units.TIMES_WORDS.keys()
+    | units.ORDINAL_WORDS.keys()
+    | {"each", "every", "noon", "midnight", "dozen", "hundred", "thousand", "million"}
+)
+
+
 def _parts(piece: Piece) -> tuple[str, ...]:
     """The words of a contraction, or the possessor and its mark; empty for an ordinary word."""
     low = piece.text.lower()
+    if "'" not in low and low != "cannot" and low not in _UNPOINTED:
+        return ()
     if low in _NEGATED:
         return (_NEGATED[low], "not")
     if low in _UNPOINTED:
@@ -76,6 +92,8 @@ class Reader:
 
     def _token(self, piece: Piece) -> Token | None:
         match piece.group:
+            case "word":
+                return self._word(piece)
             case "comma":
                 self.comma = True
                 return None
@@ -94,10 +112,8 @@ class Reader:
                 return self._money(piece)
             case "number":
                 return self._number(piece)
-            case "sign":
-                return self._plain(piece, piece.text, "word")
             case _:
-                return self._word(piece)
+                return self._plain(piece, piece.text, "word")
 
     def _plain(self, piece: Piece, key: str, kind: str) -> Token:
         return Token(key, piece.text.lower(), kind, piece.start, piece.end, det=self.det, comma=self.comma)
@@ -214,6 +230,8 @@ class Reader:
     def _word(self, piece: Piece) -> Token | None:
         low = piece.text.lower()
         first = not self.out
+        if low not in _SPECIAL and low.partition("-")[0] not in units.TENS:
+            return word_token(piece, first, self.det, self.comma)
         if low in lexicon.ARTICLES and not (piece.text == "A" and not first and not self.comma):
             if low == "the" or not self._per():
                 self.det = "the" if low == "the" else "a"

@@ -82,7 +82,7 @@ def _topic(clause: Clause) -> tuple[frozenset[str], str, Token] | None:
         if token.kind not in TYPED and not clause.verb <= index <= end
     ]
     topic = topic_words(content_of(words))
-    if len(values) != 1 or not topic:
+    if len(values) != 1 or not topic or clause.tokens.index(values[0]) < clause.verb:
         return None
     base = clause.tokens[end].base
     verb = "" if base in lexicon.LINKING_VERBS else "send" if base in lexicon.SENDING_VERBS else base

@@ -1,0 +1,340 @@
+"""The arms of recall: one statement that finds what meets a question, and measures how well."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    TIMESTAMP,
+    ColumnElement,
+    Double,
+    Select,
+    Subquery,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import TSQUERY, array
+from sqlalchemy.sql import FromClause
+
+from app.db import Connection, Row, Statement
+from app.embedding import Profile
+from app.facts.model import Vector, fact_echoes, facts_active, facts_history
+from app.facts.visibility import Sight, within
+from app.recall.question import K1, B
+
+# Facts that an arm brings at most. It must not depend on how many are asked for, or a short list would not be
+# the beginning of a long one.
+DEPTH = 100
+# Retired facts that share words are looked through up to here, in the order in which they lie.
+MOST_ECHOES_READ = 2_000
+# pgvector's largest `vector` index; longer ones are indexed in half precision.
+_MOST_FULL_PRECISION = 2_000
+
+_NS = bindparam("namespace", type_=Text)
+_TIME = TIMESTAMP(timezone=True)
+_PLACES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Weights of the labels D, C, B and A, which stand for 1, 2, 3 to 4, and 5 or more occurrences. `ts_rank` of one
+# word at one position is its label's weight over the sum of 1/n².
+_LABELS = literal_column("'{0.1666667,0.3333333,0.5833333,1}'::real[]", ARRAY(REAL))
+_OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What decides the text of the candidates' statement; everything else is bound.
+
+    `terms` is the number of places for terms, `exact` whether the vectors are compared one by one instead of
+    by their index, `past` whether a moment other than now is asked about.
+    """
+
+    terms: int
+    profile: Profile | None
+    exact: bool
+    sight: Sight
+    filters: frozenset[str]
+    past: bool
+    retired: bool
+
+
+def places(terms: int) -> int:
+    """How many places the statement for this many terms has: few statements serve all questions."""
+    return next(size for size in _PLACES if size >= terms) if terms else 0
+
+
+def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
+    c = view.c
+    filters: dict[str, Callable[[], ColumnElement[bool]]] = {
+        "subject": lambda: c.subject == bindparam("subject", type_=Text),
+        "kinds": lambda: c.kind == bindparam("kinds", type_=ARRAY(Text)).any_(),
+        "tags": lambda: c.tags.contains(bindparam("tags", type_=ARRAY(Text))),
+        "tiers": lambda: c.source_tier == bindparam("tiers", type_=ARRAY(Text)).any_(),
+    }
+    return [
+        c.namespace == _NS,
+        *within(c.scope, shape.sight),
+        *(make() for name, make in filters.items() if name in shape.filters),
+    ]
+
+
+def _at_the_moment(*, retired: bool) -> list[ColumnElement[bool]]:
+    """What was true at `as_of` as the store saw it at `known_at`; intervals are half-open."""
+    as_of, known_at = (
+        bindparam("as_of", type_=_TIME),
+        bindparam("known_at", type_=_TIME),
+    )
+    c = facts_history.c
+    held = [
+        c.kind != literal_column("'retraction'"),
+        c.recorded_at <= known_at,
+        c.valid_from <= as_of,
+        or_(c.valid_to.is_(None), c.valid_to > as_of),
+        or_(c.stale_at.is_(None), c.stale_at > known_at),
+    ]
+    if retired:
+        return [
+            *held,
+            c.superseded_by.is_not(None),
+            or_(c.retired_at > known_at, c.ended_at > as_of),
+        ]
+    return [*held, c.superseded_by.is_(None)]
+
+
+def _vector_of(view: FromClause, profile: Profile) -> ColumnElement[Any]:
+    half = profile.dimensions > _MOST_FULL_PRECISION
+    return cast(view.c.embedding, Vector(profile.dimensions, half))
+
+
+def _distance(view: FromClause, profile: Profile) -> ColumnElement[float]:
+    half = profile.dimensions > _MOST_FULL_PRECISION
+    asked = cast(bindparam("vector", type_=Vector()), Vector(profile.dimensions, half))
+    return _vector_of(view, profile).op("<=>", return_type=Double())(asked)
+
+
+def _of_profile(view: FromClause, profile: Profile) -> ColumnElement[bool]:
+    # Written out, because the index of a profile is partial and a bound value would keep the planner off it.
+    return view.c.embedding_profile == literal_column(f"'{profile.name}'")
+
+
+def _term(place: int) -> ColumnElement[Any]:
+    return bindparam(f"term_{place}", type_=TSQUERY)
+
+
+def _presence(view: FromClause, terms: int) -> ColumnElement[Any]:
+    """BM25 as if every term occurred once: it chooses the candidates, which are weighed exactly later."""
+    weight: ColumnElement[Any] = _number("0.0")
+    for place in range(terms):
+        worth: ColumnElement[Any] = bindparam(f"weight_{place}", type_=Double())
+        weight = weight + case((view.c.terms.op("@@")(_term(place)), worth), else_=_number("0.0"))
+    length = cast(view.c.term_length, Double) / bindparam("average_length", type_=Double())
+    return weight / (_number(str(1 + K1 * (1 - B))) + _number(str(K1 * B)) * length)
+
+
+def _number(digits: str) -> ColumnElement[Any]:
+    return literal_column(f"{digits}::float8", Double())
+
+
+_KEPT = (
+    "id", "scope", "subject", "observed_at", "recorded_at", "head_id", "retired_at",
+    "terms", "term_length", "embedding", "embedding_profile",
+)  # fmt: skip
+
+
+def _kept(view: FromClause) -> list[ColumnElement[Any]]:
+    return [view.c[name] for name in _KEPT if name in view.c]
+
+
+def _holds(view: FromClause, any_of: str) -> ColumnElement[bool]:
+    return view.c.terms.op("@@")(bindparam(any_of, type_=TSQUERY))
+
+
+def _by_words(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shape) -> Subquery:
+    newest = view.c.recorded_at if "recorded_at" in view.c else view.c.retired_at
+    return (
+        select(*_kept(view))
+        .where(*where)
+        .order_by(_presence(view, shape.terms).desc(), newest.desc(), view.c.id.desc())
+        .limit(literal_column(str(DEPTH)))
+        .subquery()
+    )
+
+
+def _by_vector(
+    view: FromClause,
+    where: Sequence[ColumnElement[bool]],
+    profile: Profile,
+    *,
+    exact: bool,
+) -> Subquery:
+    distance = _distance(view, profile)
+    # Adding nothing keeps the index out, so every row that the predicates leave is compared.
+    order = [distance + _number("0.0"), view.c.id.desc()] if exact else [distance]
+    return (
+        select(*_kept(view))
+        .where(*where, _of_profile(view, profile), view.c.embedding.is_not(None))
+        .order_by(*order)
+        .limit(literal_column(str(DEPTH)))
+        .subquery()
+    )
+
+
+def _measured(found: FromClause, shape: Shape) -> list[ColumnElement[Any]]:
+    """What a text shares with the question: cosine, length, and the label rank of each term."""
+    cosine: ColumnElement[Any] = cast(null(), Double)
+    if shape.profile:
+        similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
+        cosine = case((_of_profile(found, shape.profile), similarity), else_=null())
+    ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
+    return [
+        cosine.label("cosine"),
+        found.c.term_length,
+        array(ranks, type_=REAL).label("label_ranks"),
+    ]
+
+
+def _label(name: str) -> ColumnElement[str]:
+    return literal_column(f"'{name}'::text", Text).label("held")
+
+
+def _live(found: Subquery, shape: Shape, arm: str) -> Select[Any]:
+    c = found.c
+    return select(
+        _label(arm),
+        cast(null(), Uuid).label("echo_id"),
+        cast(null(), _TIME).label("retired_at"),
+        c.id, c.scope, c.subject, c.observed_at, c.recorded_at,
+        *_measured(found, shape),
+    )  # fmt: skip
+
+
+def _forwarded(found: Subquery, shape: Shape) -> Select[Any]:
+    """Retired texts that meet the question, each with the current fact at the end of its chain."""
+    head = facts_active.alias()
+    return select(
+        _label("echo"),
+        found.c.id.label("echo_id"),
+        found.c.retired_at,
+        head.c.id, head.c.scope, head.c.subject, head.c.observed_at, head.c.recorded_at,
+        *_measured(found, shape),
+    ).join_from(found, head, and_(head.c.id == found.c.head_id, *_filtered(head, shape)))  # fmt: skip
+
+
+def _forgotten(found: Subquery, shape: Shape) -> Select[Any]:
+    """Retired texts whose chain ends in a retraction, so that nothing stands for them."""
+    past, end = facts_history.alias(), facts_history.alias()
+    return (
+        select(
+            _label("forgotten"),
+            found.c.id.label("echo_id"),
+            found.c.retired_at,
+            past.c.id, past.c.scope, past.c.subject, past.c.observed_at, past.c.recorded_at,
+            *_measured(found, shape),
+        )
+        .join_from(found, past, and_(past.c.id == found.c.id, *_filtered(past, shape)))
+        .join(end, and_(end.c.namespace == _NS, end.c.id == found.c.head_id))
+        .where(end.c.kind == literal_column("'retraction'"))
+    )  # fmt: skip
+
+
+def _echo_arms(shape: Shape) -> list[Subquery]:
+    where = [fact_echoes.c.namespace == _NS, *within(fact_echoes.c.scope, shape.sight)]
+    arms = []
+    if shape.terms:
+        read = (
+            select(*_kept(fact_echoes))
+            .where(*where, _holds(fact_echoes, "echoing"))
+            .limit(literal_column(str(MOST_ECHOES_READ)))
+            .subquery()
+        )
+        arms.append(_by_words(read, [], shape))
+    if shape.profile:
+        arms.append(_by_vector(fact_echoes, where, shape.profile, exact=False))
+    return arms
+
+
+def _out_of_window(shape: Shape) -> Select[Any]:
+    c = facts_history.c
+    outside = [
+        c.superseded_by.is_(None),
+        c.kind != literal_column("'retraction'"),
+        c.status.in_([literal_column("'scheduled'"), literal_column("'expired'")]),
+    ]
+    found = (
+        select(*_kept(facts_history), facts_history.c.status)
+        .where(
+            *_filtered(facts_history, shape),
+            *outside,
+            _holds(facts_history, "fetching"),
+        )
+        .limit(literal_column(str(DEPTH)))
+        .subquery()
+    )
+    return select(
+        found.c.status,
+        cast(null(), Uuid),
+        cast(null(), _TIME),
+        found.c.id, found.c.scope, found.c.subject, found.c.observed_at, found.c.recorded_at,
+        *_measured(found, shape),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def _candidates(shape: Shape) -> Statement:
+    arms: list[Select[Any]] = []
+    if shape.past:
+        sources = [
+            (facts_history, [*_filtered(facts_history, shape), *_at_the_moment(retired=ended)])
+            for ended in (False, True)
+        ]
+    else:
+        sources = [(facts_active, _filtered(facts_active, shape))]
+    for view, where in sources:
+        if shape.terms:
+            arms.append(
+                _live(
+                    _by_words(view, [*where, _holds(view, "fetching")], shape),
+                    shape,
+                    "worded",
+                )
+            )
+        if shape.profile:
+            arms.append(
+                _live(
+                    _by_vector(view, where, shape.profile, exact=shape.exact),
+                    shape,
+                    "near",
+                )
+            )
+    if not shape.past:
+        for found in _echo_arms(shape):
+            arms.append(_forwarded(found, shape))
+            arms.extend([_forgotten(found, shape)] if shape.retired else [])
+        arms.extend([_out_of_window(shape)] if shape.terms else [])
+    return Statement(union_all(*arms))
+
+
+async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Row]:
+    """What the arms find; `held` says how.
+
+    `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is a
+    retired fact that nothing stands for; `scheduled` and `expired` are only to be counted. A fact that two arms
+    find comes twice. `label_ranks` stand for the frequencies of the terms; see `occurrences`.
+    """
+    return await _candidates(shape).rows(conn, **parameters)
+
+
+def occurrences(label_rank: float) -> float:
+    """How often a term occurs in a text, as far as its weight label tells: 0, 1, 2, 3.5 or 6."""
+    return round(label_rank * _OCCURRENCES_PER_RANK, 1)

@@ -1,0 +1,38 @@
+"""What a running service carries with it, and the dependencies through which routes reach it."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from app.db import Database
+from app.embedding import Embedder
+from app.settings import Settings
+
+
+@dataclass(slots=True)
+class Service:
+    """One process' share of the service. `unavailable` names what is missing right now, such as `vector`."""
+
+    settings: Settings
+    database: Database
+    embedder: Embedder
+    registered_profiles: set[str] = field(default_factory=set)
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+def _database(request: Request) -> Database:
+    return _service(request).database
+
+
+def _request_id(request: Request) -> str | None:
+    return request.scope.get("state", {}).get("request_id")
+
+
+Running = Annotated[Service, Depends(_service)]
+Db = Annotated[Database, Depends(_database)]
+RequestId = Annotated[str | None, Depends(_request_id)]
