@@ -26,6 +26,7 @@ class Ending(NamedTuple):
     rest: frozenset[str]
     cue: str
     wholly: bool
+    arranged: bool
     by_subject: bool
 
 
@@ -132,12 +133,11 @@ def _ending(
             skipping = token.low in _TAKES_OVER or (skipping and token.low == "of")
         if not skipping and token.kind not in TYPED:
             rest.append(token)
-    named = content_of(ended) - _arrangements()
-    if not named:
-        return None
     words = " ".join(clause.text.casefold().split())
     wholly = any(word in words for word in lexicon.WHOLLY)
-    return Ending(named, content_of(rest) - _arrangements() - _LIGHT, cue, wholly, by_subject)
+    named = content_of(ended)
+    arranged = by_subject and not named.isdisjoint(_arrangements())
+    return Ending(named, content_of(rest) - _LIGHT, cue, wholly, arranged, by_subject) if named else None
 
 
 @lru_cache(maxsize=1)
@@ -167,9 +167,11 @@ def compare_ending(new: Clause, held: Clause) -> Finding | None:
     if ending is None or held.denies or held.question or is_event(held):
         return None
     held_words = held.content - _LIGHT
-    if not within(ending.ended, held_words) or not within(ending.rest, held_words):
+    # "The 9:30 rule is off": a word for the arrangement counts only if the held statement has it too.
+    ending = ending._replace(ended=_known(ending.ended, held_words), rest=_known(ending.rest, held_words))
+    if not ending.ended or not within(ending.ended, held_words) or not within(ending.rest, held_words):
         return None
-    retires = _covers(ending, held, held_words)
+    retires = _covers(ending, new, held, held_words)
     if retires is None:
         return None
     removed = held.words(0, len(held.tokens))
@@ -178,10 +180,14 @@ def compare_ending(new: Clause, held: Clause) -> Finding | None:
     return Finding("reversal", retires, detail, (removed,), (added,), DECLARED_OVER)
 
 
-def _covers(ending: Ending, held: Clause, held_words: frozenset[str]) -> bool | None:
+def _known(words: frozenset[str], held: frozenset[str]) -> frozenset[str]:
+    return words - (_arrangements() - held)
+
+
+def _covers(ending: Ending, new: Clause, held: Clause, held_words: frozenset[str]) -> bool | None:
     """True if the ending is about the held statement as a whole, False if about a main part, None if neither."""
     named = ending.ended | ending.rest
-    essential = held_words - _arrangements()
+    essential = held_words - (_arrangements() - named)
     share = len(named) / max(len(essential), 1)
     subject = content_of(held.subject) - _arrangements()
     whole_subject = ending.by_subject and bool(subject) and within(subject, ending.ended)
@@ -190,8 +196,12 @@ def _covers(ending: Ending, held: Clause, held_words: frozenset[str]) -> bool | 
     if len(named) >= 2 and (share >= 0.5 or whole_subject or whole_value):
         return True
     if whole_subject or whole_value:
-        return ending.wholly
+        return ending.wholly or ending.arranged or (whole_value and _same_subject(new, held))
     return None
+
+
+def _same_subject(new: Clause, held: Clause) -> bool:
+    return bool(new.subject) and [token.key for token in new.subject] == [token.key for token in held.subject]
 
 
 def is_event(clause: Clause) -> bool:

@@ -45,6 +45,8 @@ INTENDING = frozenset(
     "plan plans planned planning intend intends intended intending consider considering considered think thinking "
     "hope hoping discuss discussing evaluate evaluating explore exploring propose proposing proposed want wanted".split()
 )
+#: In the held statement: what was planned or under way goes on, it is not replaced.
+UNFINISHED = INTENDING | {"being"}
 STOP_WORDS = (
     ARTICLES
     | POSSESSIVES
@@ -93,7 +95,7 @@ MANY_ADJECTIVES = frozenset(
     "fluent allergic compatible interested certified skilled familiar responsible good bad proficient experienced "
     "trained sensitive immune resistant open subject qualified licensed eligible available known valid aware afraid "
     "fond keen tolerant intolerant vulnerable exposed related similar useful suitable accountable competent versed "
-    "active involved popular friendly connected linked friends licenced accessible visible".split()
+    "home active involved popular friendly connected linked friends licenced accessible visible".split()
 )
 MANY_RELATIONS = frozenset(
     "member fan friend supporter alumnus alumna graduate colleague part follower admirer critic example user customer "
@@ -234,7 +236,7 @@ WHOLLY = frozenset("entirely completely altogether fully everywhere wholly".spli
 #: "moved to", "switched to": the new value follows.
 CHANGE_VERBS = frozenset(
     "move change switch migrate raise lower increase decrease reduce cut drop bump upgrade downgrade rename shift "
-    "reschedule postpone relocate transfer reassign extend shorten set reset update adjust revise go rise fall "
+    "reschedule postpone relocate transfer reassign extend shorten set reset update adjust revise "
     "become turn promote convert advance delay expand push bring double halve".split()
 )
 #: Verbs that only link a subject with its time, place or amount.
@@ -243,6 +245,8 @@ LINKING_VERBS = frozenset(
 )
 #: Verbs for one way of getting a thing to somebody.
 SENDING_VERBS = frozenset("send email mail post issue dispatch deliver distribute circulate forward".split())
+#: Sent "to" one place, a thing may be sent to others as well.
+SPREADING_VERBS = SENDING_VERBS - {"deliver"} | frozenset("publish push export copy stream log write".split())
 #: A statement that opens with one of these says from when on it holds.
 ONSETS = frozenset("from starting beginning effective since".split())
 #: Everyday words for one thing, by the word they are compared as.

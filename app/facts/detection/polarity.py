@@ -34,7 +34,7 @@ def claim(clause: Clause) -> Claim:
         elif token.base in lexicon.OPPOSITES and not _is_participle(tokens, index):
             flips += token.base in lexicon.DENYING
             keys.append(lexicon.OPPOSITES[token.base])
-        elif token.low in lexicon.DO and not is_aux(token):
+        elif token.low in {"all", "every", "each", "some"} or token.low in lexicon.DO and not is_aux(token):
             continue
         else:
             keys.append(token.key)

@@ -8,6 +8,8 @@ from app.facts.detection.tokens import Token
 
 TYPED = frozenset({"amount", "number", "clock", "weekday", "date", "freq", "version"})
 
+_LEADING = lexicon.PREPOSITIONS | {"last", "next", "this", "every", "least", "most", "roughly", "exactly", "max"}
+
 
 class Segment(NamedTuple):
     """`opener` is the preposition (or participle after a comma) that introduces it; empty for the first value."""
@@ -65,10 +67,12 @@ def is_exception(segment: Segment) -> bool:
 
 
 def kind_of(tokens: tuple[Token, ...]) -> str:
-    """What sort of value a phrase is: the kind of its first typed token, "name", "noun" (a/the …) or "bare"."""
+    """What sort of value a phrase is: the kind of the typed token that leads it, "name", "noun" (a/the …) or "bare"."""
     for token in tokens:
         if token.kind in TYPED:
             return token.kind
+        if token.kind != "word" or token.low not in _LEADING:
+            break
     for token in tokens:
         if token.kind == "name":
             return "name"

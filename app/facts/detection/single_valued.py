@@ -103,7 +103,7 @@ def judge(slot: Slot) -> Verdict:
     openers = [token for token in bridge if _is_opener(token)]
     if openers or slot.new_value.opener or slot.held_value.opener:
         return _judge_phrase(slot, end, bridge, kinds)
-    if verb.key in {"be", "become"} and not bridge:
+    if verb.key in {"be", "become"} and not any(token.low == "of" for token in bridge):
         return _judge_complement(slot, kinds)
     return _judge_object(slot, verb, end, bridge, kinds)
 
@@ -141,6 +141,8 @@ def _is_listing(slot: Slot, end: int, bridge: tuple[Token, ...], kinds: tuple[st
         return True
     passive = end > slot.new.verb and tokens[end - 1].key == "be"
     opener = next((token.low for token in reversed(bridge) if _is_opener(token)), slot.new_value.opener)
+    if not passive and opener == "with":
+        return True
     if not passive and not opener and verb.base in lexicon.MANY_VERBS:
         return True
     if not passive and (verb.base, opener) in lexicon.MANY_VERB_PREPOSITIONS:
@@ -232,6 +234,8 @@ def _judge_phrase(slot: Slot, end: int, bridge: tuple[Token, ...], kinds: tuple[
     if before and before[0].low not in lexicon.REPUTED:
         return _judge_qualifier(before, opener, kinds)
     passive = end > slot.new.verb
+    if passive and opener == "to" and slot.new.tokens[end].base in lexicon.SPREADING_VERBS:
+        return "conflict"
     if passive and opener == "for" and not set(kinds) <= TYPED:
         return "quiet"
     return "replace"

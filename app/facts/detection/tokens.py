@@ -35,6 +35,7 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|[\d_]")
+_NOT_PAST = frozenset("hundred speed indeed breed sacred naked wicked rugged watershed flaxseed linseed screed".split())
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -117,6 +118,9 @@ def read_word(surface: str, first: bool) -> tuple[str, str, str, str, str]:
     verb = VERB_FORMS.get(low)
     if verb is not None:
         return verb.base, low, "word", verb.base, verb.form
+    if low.endswith("ed") and len(low) > 4 and low.isascii() and low not in _NOT_PAST:
+        # A verb that the lexicon does not have: its past or participle.
+        return stem(low), low, "word", stem(low), "ed"
     return stem(low), low, "word", "", ""
 
 

@@ -76,10 +76,19 @@ def compare_values(new: Clause, held: Clause) -> Finding | Quiet | None:
         return _counted_subject(new, held, prefix, new_end, held_end)
     if new.verb != held.verb or _tense(new) != _tense(held):
         return None
-    if not new.tokens[new.verb].form and not new.tokens[new.verb].low in lexicon.MODALS:
+    if not _is_english(new):
         return _unparsed(new, held, prefix, suffix)
     prefix, suffix = _widened(new, held, prefix, suffix)
     return _same_frame(new, held, prefix, suffix)
+
+
+def _is_english(clause: Clause) -> bool:
+    """Whether the verb is one that the lexicon has, or is shown to be one by the preposition behind it."""
+    verb = clause.tokens[clause.verb]
+    if verb.form or verb.low in lexicon.MODALS:
+        return True
+    following = clause.tokens[clause.verb + 1] if clause.verb + 1 < len(clause.tokens) else None
+    return following is not None and following.low in lexicon.PREPOSITIONS
 
 
 def _tense(clause: Clause) -> bool:
@@ -95,7 +104,7 @@ def _same_frame(new: Clause, held: Clause, prefix: int, suffix: int) -> Finding 
         return "quiet"
     if new.denies != held.denies:
         return None
-    if any(token.low in lexicon.INTENDING for token in held.tokens[held.verb : held_end]):
+    if any(token.low in lexicon.UNFINISHED for token in held.tokens[held.verb : held_end]):
         return "quiet"
     removed, added = held.words(prefix, held_end), new.words(prefix, new_end)
     unit = _unit(slot)

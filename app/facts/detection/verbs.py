@@ -49,7 +49,27 @@ succeed sue suffer suggest suit sunset supersede supervise supply support suspen
 terminate test thank time tolerate total touch tour trace track trade train transfer transform translate transport
 travel treat trigger trim trust tune turn tutor type unlock update upgrade upload urge use utilise utilize validate value
 vary vent verify view visit void volunteer vote wait walk want warm warn wash waste watch water weigh welcome wipe wire
-wish witness work worry wrap yield zone downgrade reassign lecture shutter swim
+wish witness work worry wrap yield zone downgrade reassign lecture shutter belong cite mirror reboot step reassure appeal baptise bathe beg bid bind blend
+bounce brew broaden calculate calibrate camp celebrate centre center certify chain challenge chant chat chop cite
+claim clamp classify coat collapse comment commit compare compensate complain comply compress compute concern
+concentrate conclude confuse conserve contest contrast converge coordinate correct count crawl criticise cross cure
+curate dance debate debug decay decorate dedupe defend define delay delight demonstrate derive deserve detach detect
+devote differ dine discharge discourage dominate dose doubt drag drip echo elapse elevate embed embrace emerge
+emphasise enact enclose encounter encourage enlarge enlist enrich entail equate erase err evict evolve exit
+exploit explode explore extract feel fertilise finalise finalize flow focus forecast form format formulate foster
+frequent function garden gather gaze grade graduate grill guess hand handcraft hang harm hash hop hover hunt ice
+illustrate immigrate impact imply impose infect inflate influence initiate inject innovate inspire intercept invade
+iterate knit lapse lag lease lecture line litigate lodge loan lodge maximise mend mentor message minimise mirror
+misplace mock model moderate mow narrate navigate neglect negotiate nest nurse oblige orbit outline outnumber
+overlap overlook page pair panic parse patch patrol pave penalise persist pickle pitch plough plunge poach polish
+portray possess pour practise preach precede predict preorder preview prioritise privilege procure profit project
+prolong prompt prosecute provision purge pursue puzzle quote rebrand rebase recall reclaim recruit rectify refine
+reform refuel refurbish register reinforce reissue relay remark remedy render renovate reopen repeat rescue resemble
+reshape retrain retreat reunite reveal revise revolve rinse roam rob rotate row sack sanction scatter scold scrape
+seal season sense sentence sequence settle shape shelter shine shout sign signal sketch slide smooth soak span spell
+spill spin sponsor spray squeeze stain stamp starve steam stretch strip strengthen suffice summarise surround survey
+survive suspect sustain swallow symbolise tackle tend term thicken tighten tilt toast top toss tow trap trickle twist
+unify unite unload unveil urge vaccinate vanish visualise warrant weaken weld whisk widen wind worship wound zip
 """
 
 _IRREGULAR = """
