@@ -22,20 +22,22 @@ _MAX_CASE_PIECES = 4
 
 # Only words that carry nothing in a question. Polarity words, digits and single letters are never here.
 _STOP_WORDS = """
-    the of to in on at for with by from and or as is are was were be been being am do does did has have had will would
-    shall should can could may might it its this that these those there me my we our you your he him his she her they
-    them their what who whom whose which when where why how
+    the of to in on at for with by from and or as is are was were be been being am do does did has have
+    had will would shall should can could may might it its this that these those there me my we our you
+    your he him his she her they them their what who whom whose which when where why how
 """
 # The article and the pronoun; the single letter in "Team A" is a name.
 _STOP_CHUNKS = ("a", "i", "I")
 
 # What an English contraction of "not" leaves behind when the "n't" is cut off.
 _CONTRACTED = {"ca": "can", "wo": "will", "sha": "shall", "ai": "be"}
+_ALIKE = dict.fromkeys("\u2018\u2019\u02bc\u2032", "'") | dict.fromkeys("\u2010\u2011\u2212", "-")
+_ALIKE |= {"\u2044": "/", "\u200b": " "}
 _FOLDS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
 )
 
-# Scripts written without spaces between words (Han, kana, Hangul, Bopomofo) or without any (Thai, Lao, Burmese, Khmer).
+# Scripts without spaces between words: Han, kana, Hangul and Bopomofo, then Thai, Lao, Burmese and Khmer.
 _IDEOGRAPHS = (
     "\u1100-\u11ff\u3005-\u3007\u3041-\u30ff\u3105-\u318f\u31a0-\u31ff\u3400-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\U00020000-\U000323af"
@@ -72,7 +74,7 @@ _LONG_NUMBER = re.compile(r"[0-9]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a text: distinct term → frequency, and the number of words for the length norm of BM25."""
+    """The terms of a text: distinct term → frequency, and the number of words, BM25's length."""
 
     counts: Mapping[str, int]
     length: int
@@ -104,18 +106,14 @@ def _symbol(char: str) -> str:
     category = unicodedata.category(char)
     if char.isascii() or "\U0001f1e6" <= char <= "\U0001f1ff":  # Two regional indicators make one flag.
         return char
-    if char in "\u2018\u2019\u02bc\u2032":
-        return "'"
-    if char in "\u2010\u2011\u2212":
-        return "-"
-    if char == "\u2044":
-        return "/"
-    if category == "Nd":
-        return str(unicodedata.digit(char))
+    if char in _ALIKE:
+        return _ALIKE[char]
     if category in ("So", "Sc"):
         return f" {char} "
     if category in ("Me", "Cf") or "\ufe00" <= char <= "\ufe0f":
-        return " " if char == "\u200b" else ""
+        return ""
+    if category == "Nd":
+        return str(unicodedata.digit(char))
     return char if category[0] in "LMN" else " "
 
 
@@ -123,7 +121,7 @@ _SYMBOLS = _Symbols()
 
 
 def analyze(text: str) -> Terms:
-    """The terms of a document. Every word becomes a term, stop words too: a question may be made of nothing else."""
+    """The terms of a document. Stop words are among them: a question may be made of nothing else."""
     counts: dict[str, int] = {}
     length = 0
     for chunk in _chunks(text):

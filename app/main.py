@@ -14,6 +14,8 @@ from app.edge import BodyRule
 from app.embedding import build_embedder
 from app.access.router import router as access
 from app.facts.router import router as facts
+from app.recall.counting import counting
+from app.recall.router import router as recall
 from app.settings import Settings
 from app.state import Service
 from app.telemetry import Metrics
@@ -59,7 +61,8 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.service = Service(settings, database, embedder)
             app.state.keys = KeyRing(database, settings.key_cache_s)
             try:
-                yield
+                async with counting(database, read_only=settings.read_only) as app.state.accesses:
+                    yield
             finally:
                 await embedder.aclose()
 
@@ -75,7 +78,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    for router in (facts, access, health.router, telemetry.router(metrics)):
+    for router in (facts, recall, access, health.router, telemetry.router(metrics)):
         app.include_router(router)
     problems.install(app)
     docs.install(app)

@@ -172,7 +172,7 @@ def test_long_words_are_cut_and_stay_apart() -> None:
 
 
 def test_a_text_never_exceeds_what_a_tsvector_holds() -> None:
-    text = " ".join(f"{number:x}".rjust(60, "軸") for number in range(20_000))
+    text = " ".join(f"{number:x}".rjust(60, "軸") for number in range(6_000))
 
     assert len(tsvector_literal(analyze(text)).encode()) < 1_048_575
 

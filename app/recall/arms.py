@@ -46,7 +46,7 @@ _MOST_FULL_PRECISION = 2_000
 _NS = bindparam("namespace", type_=Text)
 _TIME = TIMESTAMP(timezone=True)
 _PLACES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-# Weights of the labels D, C, B and A, which stand for 1, 2, 3 to 4, and 5 or more occurrences. `ts_rank` of one
+# Weights of the labels D, C, B and A, which stand for 1, 2, 3 to 4, and 5 or more occurrences. `ts_rank` of a
 # word at one position is its label's weight over the sum of 1/n².
 _LABELS = literal_column("'{0.1666667,0.3333333,0.5833333,1}'::real[]", ARRAY(REAL))
 _OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
@@ -328,9 +328,9 @@ def _candidates(shape: Shape) -> Statement:
 async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Row]:
     """What the arms find; `held` says how.
 
-    `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is a
-    retired fact that nothing stands for; `scheduled` and `expired` are only to be counted. A fact that two arms
-    find comes twice. `label_ranks` stand for the frequencies of the terms; see `occurrences`.
+    `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is
+    a retired fact that nothing stands for; `scheduled` and `expired` are only to be counted. A fact that two
+    arms find comes twice. `label_ranks` stand for the frequencies of the terms; see `occurrences`.
     """
     return await _candidates(shape).rows(conn, **parameters)
 

@@ -99,7 +99,7 @@ class Ranked:
 
 
 def match(cosine: float | None, frequencies: Sequence[float], length: int, asked: Question) -> Match:
-    """How a text of `length` words meets the question; `frequencies` are those of the question's terms in it."""
+    """How a text of `length` words meets the question, which has each of its terms so often in it."""
     norm = K1 * (1 - B + B * length / asked.average_length)
     weights = asked.weights
     return Match(

@@ -196,7 +196,7 @@ class ResultOut(BaseModel):
     """A fact that answers, and what stands behind it."""
 
     fact: PastFactOut | FactOut = Field(
-        description="The fact. A retired one, shown only on request, also says when, why and by what it ended."
+        description="The fact. A retired one, shown only on request, also says when and why it ended."
     )
     score: float = Field(description="Orders the results of one recall; means nothing across recalls.")
     relevance: float = Field(
@@ -238,8 +238,8 @@ class AppliedOut(BaseModel):
     as_of: Instant | None
     known_at: Instant | None
     weights: dict[str, float] | None = Field(
-        description="With `explain`: score = sum of weight / (60 + place) over the arms; `echo` multiplies the "
-        "score of a fact that a retired one led to."
+        description="With `explain`: score = sum of weight / (60 + place) over the arms; `echo` multiplies "
+        "the score of a fact that a retired one led to."
     )
     terms: list[TermOut] | None = Field(description="With `explain`: the terms asked for.")
 
