@@ -56,7 +56,7 @@ class Statement:
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
         if fixed:
             raise ValueError(f"bind these by name, or write them as literals: {sorted(fixed)}")
-        self.sql = cast(LiteralString, compiled.string)
+        self.sql = cast("LiteralString", compiled.string)
 
     async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
         return await (await conn.execute(self.sql, parameters)).fetchall()

@@ -63,9 +63,7 @@ def install(app: FastAPI) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def show_docs() -> HTMLResponse:
-        return HTMLResponse(
-            page, headers={"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer"}
-        )
+        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer"})
 
     @app.get("/docs/start.js", include_in_schema=False)
     async def start() -> Response:

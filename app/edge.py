@@ -126,11 +126,7 @@ def _check_media_type(rule: BodyRule, headers: Headers) -> None:
     content = MimeHeaders()
     content["content-type"] = headers.get("content-type", "")
     charset = content.get_content_charset("utf-8")
-    if (
-        "content-type" in headers
-        and content.get_content_type() == rule.media_type
-        and charset in {"utf-8", "utf8"}
-    ):
+    if "content-type" in headers and content.get_content_type() == rule.media_type and charset in {"utf-8", "utf8"}:
         return
     raise UnsupportedMediaType(f"Send the body in UTF-8 as `Content-Type: {rule.media_type}`.")
 

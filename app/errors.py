@@ -26,9 +26,7 @@ class AppError(Exception):
     example: ClassVar[Example] = {}
     headers: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(
-        self, detail: str | None = None, /, *, pointer: str | None = None, **extensions: Any
-    ) -> None:
+    def __init__(self, detail: str | None = None, /, *, pointer: str | None = None, **extensions: Any) -> None:
         self.detail = detail or type(self).detail
         self.pointer = type(self).pointer if pointer is None else pointer
         self.extensions: Mapping[str, Any] = extensions
@@ -221,9 +219,7 @@ class Unavailable(AppError):
 
 class Overloaded(Unavailable):
     code, title = "overloaded", "Too much work at once"
-    detail = (
-        "All database connections are busy, or the statement ran out of time. Nothing was written; try again."
-    )
+    detail = "All database connections are busy, or the statement ran out of time. Nothing was written; try again."
 
 
 class DatabaseUnavailable(Unavailable):

@@ -4,12 +4,12 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
+from sqlalchemy import func, select
 
 from app.db import Statement
 from app.errors import DatabaseUnavailable, responses
 from app.idempotency import Answer
 from app.state import Running
-from sqlalchemy import func, select
 
 router = APIRouter(tags=["Operations"])
 _ping = Statement(select(func.now().label("now")))

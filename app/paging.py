@@ -25,9 +25,7 @@ Item = TypeVar("Item")
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many to return at most.")]
 CursorParam = Annotated[
     str | None,
-    Query(
-        description="The `next_cursor` of the page before, to be sent with the same filters.", max_length=8000
-    ),
+    Query(description="The `next_cursor` of the page before, to be sent with the same filters.", max_length=8000),
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

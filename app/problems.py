@@ -168,9 +168,7 @@ class Problem(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(
-        description="Names the kind of problem.", examples=["urn:palimpsest:problem:fact_not_found"]
-    )
+    type: str = Field(description="Names the kind of problem.", examples=["urn:palimpsest:problem:fact_not_found"])
     title: str = Field(description="The kind of problem, in words.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What was wrong this time.")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import migrations
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -10,6 +9,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
+
+import migrations
 
 _LOCK = 0x50A11_4E57
 

@@ -22,7 +22,7 @@ class Service:
 
 
 def _service(request: Request) -> Service:
-    return cast(Service, request.app.state.service)
+    return cast("Service", request.app.state.service)
 
 
 def _database(request: Request) -> Database:

@@ -63,9 +63,7 @@ _given = (
 
 _namespace = Statement(select(namespaces).where(namespaces.c.name == _NS))
 _add_namespace = Statement(pg_insert(namespaces).values(name=_NS).on_conflict_do_nothing())
-_add_key = Statement(
-    insert(api_keys).values({name: bindparam(name) for name in _given}).returning(*_shown)
-)
+_add_key = Statement(insert(api_keys).values({name: bindparam(name) for name in _given}).returning(*_shown))
 _revoke = Statement(
     update(api_keys)
     .where(api_keys.c.namespace == _NS, api_keys.c.id == bindparam("key_id", type_=Uuid))

@@ -76,9 +76,7 @@ async def list_keys(caller: Admin, db: Db, filters: Annotated[KeyFilters, Query(
 )
 async def revoke_key(key_id: UUID, caller: Admin, db: Db, request: Request, request_id: RequestId) -> Response:
     """The key stops working at once here, and within `KEY_CACHE_S` seconds on other replicas."""
-    row = await db.run(
-        lambda conn: service.revoke_key(conn, caller.namespace, key_id, caller.actor, request_id)
-    )
+    row = await db.run(lambda conn: service.revoke_key(conn, caller.namespace, key_id, caller.actor, request_id))
     request.app.state.keys.forget()
     return Answer(200, KeyOut(**row)).response()
 
@@ -107,9 +105,7 @@ async def get_namespace(name: Name, caller: Reader, db: Db) -> Response:
     summary="Change a namespace's rules",
     responses=responses(NotFound),
 )
-async def change_namespace(
-    name: Name, body: NamespacePatch, caller: Admin, db: Db, request_id: RequestId
-) -> Response:
+async def change_namespace(name: Name, body: NamespacePatch, caller: Admin, db: Db, request_id: RequestId) -> Response:
     """The next write follows the new rules. What the old ones retired stays retired; see `restore` and review."""
     _own(name, caller)
     row = await db.run(lambda conn: service.change_namespace(conn, name, body, caller.actor, request_id))

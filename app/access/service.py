@@ -43,9 +43,7 @@ async def create_key(
     return NewKey(row, issued.text)
 
 
-async def revoke_key(
-    conn: Connection, namespace: str, key_id: UUID, actor: str, request_id: str | None = None
-) -> Row:
+async def revoke_key(conn: Connection, namespace: str, key_id: UUID, actor: str, request_id: str | None = None) -> Row:
     """Revoke a key of the namespace; once is as good as twice."""
     row = await queries.revoke_key(conn, namespace, key_id)
     if row is None:

@@ -80,15 +80,11 @@ class RemoteEmbedder:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _embed(
-        self, texts: Sequence[str], prefix: str, slots: asyncio.Semaphore, attempts: int
-    ) -> Vectors:
+    async def _embed(self, texts: Sequence[str], prefix: str, slots: asyncio.Semaphore, attempts: int) -> Vectors:
         # Most endpoints refuse an empty text, and with it the whole request.
         worded = [position for position, text in enumerate(texts) if text.strip()]
         prepared = [prefix + texts[position] for position in worded]
-        parts = await self._parts(
-            list(batches(prepared, self._batch, self.BATCH_CHARACTERS)), slots, attempts
-        )
+        parts = await self._parts(list(batches(prepared, self._batch, self.BATCH_CHARACTERS)), slots, attempts)
         rows = np.zeros((len(texts), self._profile.dimensions if self._profile else 0), np.float32)
         if parts:
             rows[worded] = unit_rows(np.concatenate(parts))

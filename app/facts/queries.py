@@ -115,9 +115,7 @@ def fact_columns(view: FromClause) -> list[ColumnElement[Any]]:
 
 def with_use(view: FromClause) -> FromClause:
     """The view beside the use of its facts."""
-    return view.outerjoin(
-        fact_use, and_(fact_use.c.namespace == view.c.namespace, fact_use.c.fact_id == view.c.id)
-    )
+    return view.outerjoin(fact_use, and_(fact_use.c.namespace == view.c.namespace, fact_use.c.fact_id == view.c.id))
 
 
 def to_fact(row: Row) -> Fact:
@@ -194,9 +192,9 @@ _lock = Statement(select(func.pg_advisory_xact_lock(_wanted.c["keys"]).label("lo
 _places = Statement(
     select(
         facts_history.c.scope,
-        func.coalesce(facts_history.c.subject, func.encode(facts_history.c.content_hash, literal_column("'hex'"))).label(
-            "place"
-        ),
+        func.coalesce(
+            facts_history.c.subject, func.encode(facts_history.c.content_hash, literal_column("'hex'"))
+        ).label("place"),
     ).where(facts_history.c.namespace == _NS, facts_history.c.id == func.any(_array("ids", Uuid)))
 )
 
@@ -367,9 +365,7 @@ _insert_fact = Statement(
     )
 )
 _insert_use = Statement(
-    insert(fact_use).values(
-        namespace=_NS, fact_id=bindparam("fact_id"), last_observed_at=bindparam("last_observed_at")
-    )
+    insert(fact_use).values(namespace=_NS, fact_id=bindparam("fact_id"), last_observed_at=bindparam("last_observed_at"))
 )
 _ended = _rows(
     "ended",
@@ -422,7 +418,9 @@ _observe = Statement(
     .where(fact_use.c.namespace == _NS, fact_use.c.fact_id == bindparam("id", type_=Uuid))
     .values(
         observed_count=fact_use.c.observed_count + cast(bindparam("times", type_=BigInteger), BigInteger),
-        last_observed_at=func.greatest(fact_use.c.last_observed_at, bindparam("moment", type_=TIMESTAMP(timezone=True))),
+        last_observed_at=func.greatest(
+            fact_use.c.last_observed_at, bindparam("moment", type_=TIMESTAMP(timezone=True))
+        ),
     )
 )
 _insert_observation = Statement(
@@ -448,10 +446,7 @@ async def insert_facts(conn: Connection, facts: Sequence[tuple[Fact, Draft]]) ->
     await _insert_fact.run_many(conn, [_fact_parameters(fact, draft) for fact, draft in facts])
     await _insert_use.run_many(
         conn,
-        [
-            {"namespace": fact.namespace, "fact_id": fact.id, "last_observed_at": fact.observed_at}
-            for fact, _ in facts
-        ],
+        [{"namespace": fact.namespace, "fact_id": fact.id, "last_observed_at": fact.observed_at} for fact, _ in facts],
     )
 
 
@@ -466,9 +461,7 @@ def _fact_parameters(fact: Fact, draft: Draft) -> Mapping[str, Any]:
     }
 
 
-async def retire(
-    conn: Connection, namespace: str, rows: Sequence[tuple[UUID, UUID, datetime, datetime, str]]
-) -> int:
+async def retire(conn: Connection, namespace: str, rows: Sequence[tuple[UUID, UUID, datetime, datetime, str]]) -> int:
     """Point facts at their successors, those only that still stand; how many did."""
     ids, successors, moments, ends, ways = (list(column) for column in zip(*rows, strict=True))
     return await _retire.run(

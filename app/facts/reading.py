@@ -73,9 +73,7 @@ async def list_facts(
     """Current facts, newest first, from behind the position `after` on."""
     names = frozenset(filters) | ({"after"} if after else frozenset())
     position = {"after_recorded_at": after[0], "after_id": after[1]} if after else {}
-    rows = await _list(names, sight[0]).rows(
-        conn, namespace=namespace, limit=limit, **sight[1], **filters, **position
-    )
+    rows = await _list(names, sight[0]).rows(conn, namespace=namespace, limit=limit, **sight[1], **filters, **position)
     return [to_fact(row) for row in rows]
 
 

@@ -87,7 +87,9 @@ FactId = Annotated[UUID, Path(description="The id of a fact.")]
         ),
     },
 )
-async def remember(body: RememberIn, caller: Writer, running: Running, once: OnceDep, request_id: RequestId) -> Response:
+async def remember(
+    body: RememberIn, caller: Writer, running: Running, once: OnceDep, request_id: RequestId
+) -> Response:
     """Append a statement. What it does to what is held depends on it and on the namespace's policy:
 
     * the same text is current at the same scope and subject: it is **reaffirmed** (200, the same id);
@@ -178,9 +180,7 @@ async def list_facts(caller: Reader, db: Db, filters: Annotated[ListFilters, Que
             after=after,
             limit=filters.limit + 1,
         )
-    page = page_of(
-        facts, filters.limit, key=lambda fact: (fact.recorded_at, fact.id), item=fact_out, filters=described
-    )
+    page = page_of(facts, filters.limit, key=lambda fact: (fact.recorded_at, fact.id), item=fact_out, filters=described)
     return Answer(200, page).response()
 
 
@@ -389,9 +389,7 @@ async def restore(
     """
 
     async def work(conn: Any) -> Answer:
-        fact, replaced = await retiring.restore(
-            conn, caller, fact_id, body.reason, request_id, replace=body.replace
-        )
+        fact, replaced = await retiring.restore(conn, caller, fact_id, body.reason, request_id, replace=body.replace)
         gone = [SupersededOut.model_construct(id=claim.fact.id, rule=claim.rule) for claim in replaced]
         return Answer(200, RestoreOut.model_construct(fact=fact_out(fact), superseded=gone))
 

@@ -17,9 +17,7 @@ Kind = Literal["state", "event", "note", "digest"]
 WrittenKind = Literal["state", "event", "note"]
 Status = Literal["active", "superseded", "amended", "forgotten", "expired", "scheduled", "stale"]
 Outcome = Literal["created", "reaffirmed", "superseded"]
-ConflictKind = Literal[
-    "value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier"
-]
+ConflictKind = Literal["value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier"]
 
 
 def _subject(value: str) -> str:
@@ -192,9 +190,7 @@ class AmendIn(FactFields):
 class ForgetIn(_In):
     """Why a fact is retired without a replacement."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"reason": "The stand-up was cancelled for good."}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "The stand-up was cancelled for good."}]})
 
     reason: Reason = Field(description="Why it is forgotten; kept in the history.")
 
@@ -205,9 +201,7 @@ class RestoreIn(_In):
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "It was retired by mistake."}]})
 
     reason: Reason = Field(description="Why the fact is current after all; kept in the history.")
-    replace: bool = Field(
-        default=False, description="Retire the fact that is current at the same subject by this one."
-    )
+    replace: bool = Field(default=False, description="Retire the fact that is current at the same subject by this one.")
 
 
 class SourceOut(BaseModel):
@@ -360,8 +354,6 @@ class BatchOut(BaseModel):
     reaffirmed: int
     superseded: int
     rejected: int
-
-
 
 
 class ForgetOut(BaseModel):

@@ -125,4 +125,3 @@ def inherit(draft: Draft, old: Fact, *, kind_given: bool) -> Draft:
         tags=draft.tags or list(old.tags),
         replaces=tuple(dict.fromkeys((old.id, *draft.replaces))),
     )
-

@@ -34,9 +34,7 @@ _aliases = Statement(
         subject_aliases.c.namespace == _NS, subject_aliases.c.alias == _asked
     )
 )
-_registered = Statement(
-    select(subjects.c.subject).where(subjects.c.namespace == _NS, subjects.c.subject == _asked)
-)
+_registered = Statement(select(subjects.c.subject).where(subjects.c.namespace == _NS, subjects.c.subject == _asked))
 _every = Statement(select(subjects.c.subject).where(subjects.c.namespace == _NS).order_by(subjects.c.subject))
 
 
@@ -46,9 +44,7 @@ async def canonical(conn: Connection, namespace: str, asked: Sequence[str]) -> d
     return {row["alias"]: row["subject"] for row in rows}
 
 
-async def resolve(
-    conn: Connection, namespace: str, drafts: Sequence[Draft], rules: Rules
-) -> dict[int, AppError]:
+async def resolve(conn: Connection, namespace: str, drafts: Sequence[Draft], rules: Rules) -> dict[int, AppError]:
     """Put subjects in the place of their aliases; by position, the refusals of a closed vocabulary."""
     asked = list({draft.subject for draft in drafts if draft.subject is not None})
     if not asked:

@@ -73,9 +73,7 @@ class Working:
         if draft.subject is None:
             return []
         held = (self.facts[id_] for id_ in self._at_subject[(draft.scope, draft.subject)])
-        return sorted(
-            (f for f in held if f.kind == "state" and f.is_current), key=lambda f: (f.recorded_at, f.id)
-        )
+        return sorted((f for f in held if f.kind == "state" and f.is_current), key=lambda f: (f.recorded_at, f.id))
 
     def retired_with_same_text(self, draft: Draft) -> list[Fact]:
         """The latest retired fact with the draft's text at its address, if there is one."""

@@ -143,17 +143,13 @@ class Writing:
         self.chain_steps.append((old, successor.id))
         old.superseded_by, old.retired_at, old.status = successor.id, moment, retired.retired_as
         kind = "amends" if retired.retired_as == "amended" else "supersedes"
-        self.draw(
-            kind, successor, old, moment, reason=retired.reason, evidence=retired.evidence, rule=retired.rule
-        )
+        self.draw(kind, successor, old, moment, reason=retired.reason, evidence=retired.evidence, rule=retired.rule)
         forced = {"forced": True} if retired.forced else {}
         self.log(retired.retired_as, old, other=successor, rule=retired.rule, **forced)
 
     def _contest(self, fact: Fact, doubt: Doubt, moment: datetime) -> UUID:
         detail = {"detail": doubt.detail, "removed": list(doubt.removed), "added": list(doubt.added)}
-        link = self.draw(
-            "contradicts", fact, doubt.fact, moment, rule=doubt.rule, conflict=doubt.kind, detail=detail
-        )
+        link = self.draw("contradicts", fact, doubt.fact, moment, rule=doubt.rule, conflict=doubt.kind, detail=detail)
         self.log("contested", fact, other=doubt.fact, conflict=doubt.kind)
         return link
 
@@ -229,4 +225,3 @@ def _says_something_new(draft: Draft, fact: Fact) -> bool:
         or any(tag not in fact.tags for tag in draft.tags)
         or any(fact.metadata.get(key) != value for key, value in draft.metadata.items())
     )
-
