@@ -1,7 +1,7 @@
 """A statement that something changed: "moved to 9:00", "was raised to $149", "is now led by"."""
 
 from app.facts.detection import lexicon
-from app.facts.detection.finding import Finding
+from app.facts.detection.finding import Finding, conflict
 from app.facts.detection.frames import Clause, content_of
 from app.facts.detection.segments import TYPED, Segment, is_scope, kind_of, segments
 from app.facts.detection.single_valued import compatible
@@ -57,11 +57,17 @@ def _finding(
     removed, added = held.words(replaced.start, replaced.end), new.words(new_parts[0].start, new_parts[0].end)
     if lost:
         detail = f'"{removed}" changed to "{added}", but the new statement says nothing about "{", ".join(lost)}".'
-        return Finding("partial", False, detail, (removed, *lost), (added,), CHANGED_TO)
+        return conflict("partial", detail, (removed, *lost), (added,), CHANGED_TO)
     narrowed = any(is_scope(new, part) and part.opener not in {p.opener for p in parts} for part in new_parts[1:])
     detail = f'The new statement says that "{removed}" changed to "{added}".'
-    return Finding("partial" if narrowed else "value", not narrowed and not new.still, detail, (removed,), (added,),
-                   CHANGED_TO)  # fmt: skip
+    return Finding(
+        "partial" if narrowed else "value",
+        retires=not narrowed and not new.still,
+        detail=detail,
+        removed=(removed,),
+        added=(added,),
+        rule=CHANGED_TO,
+    )
 
 
 def _same_subject(new: Clause, held: Clause) -> bool:

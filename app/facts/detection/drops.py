@@ -6,7 +6,6 @@ from app.facts.detection.segments import TYPED, Segment, is_exception, kind_of, 
 from app.facts.detection.values import common_prefix, common_suffix
 
 
-
 def dropped_in(new: Statement, held: Statement) -> tuple[str, ...]:
     """The details of `held` that `new` neither repeats nor replaces in their slot, in the words of `held`."""
     stated = frozenset().union(*(frozenset(clause.keys) for clause in new.clauses))
@@ -103,5 +102,3 @@ def _by_kind(held: Clause, stated: frozenset[str], free: dict[str, int]) -> list
             continue
         lost.append(held.words(part.start, part.end))
     return lost
-
-

@@ -84,7 +84,7 @@ def _departure(clause: Clause, index: int) -> Ending | None:
         return None
     start = index + length
     stop = start
-    while stop < len(clause.tokens) and not _closes_object(clause.tokens[stop], stop > start):
+    while stop < len(clause.tokens) and not _closes_object(clause.tokens[stop], inside=stop > start):
         stop += 1
     if stop == start:
         return None
@@ -106,13 +106,16 @@ def _last_verb(clause: Clause) -> int:
 def _phrase_length(tokens: tuple[Token, ...], index: int) -> int:
     for phrase in lexicon.LEAVING_PHRASES:
         window = tokens[index : index + len(phrase)]
-        if len(window) == len(phrase) and window[0].base == phrase[0]:
-            if all(token.low == word for token, word in zip(window[1:], phrase[1:], strict=True)):
-                return len(phrase)
+        if len(window) == len(phrase) and window[0].base == phrase[0] and _reads(window[1:], phrase[1:]):
+            return len(phrase)
     return 0
 
 
-def _closes_object(token: Token, inside: bool) -> bool:
+def _reads(tokens: tuple[Token, ...], words: tuple[str, ...]) -> bool:
+    return all(token.low == word for token, word in zip(tokens, words, strict=True))
+
+
+def _closes_object(token: Token, *, inside: bool) -> bool:
     return inside and token.kind == "word" and (token.low in lexicon.PREPOSITIONS - {"of"} or token.comma)
 
 
@@ -153,7 +156,7 @@ def related(first: str, second: str) -> bool:
     if shortest < 5 or not (first.isalpha() and second.isalpha()):
         return False
     common = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), shortest)
-    return common >= 5 and common >= 0.7 * max(len(first), len(second)) or common == shortest >= 6
+    return (common >= 5 and common >= 0.7 * max(len(first), len(second))) or common == shortest >= 6
 
 
 def within(words: frozenset[str], held: frozenset[str]) -> bool:
@@ -177,7 +180,7 @@ def compare_ending(new: Clause, held: Clause) -> Finding | None:
     removed = held.words(0, len(held.tokens))
     added = new.words(0, len(new.tokens))
     detail = f'The new statement declares the held one over ("{ending.cue}"): "{added}".'
-    return Finding("reversal", retires, detail, (removed,), (added,), DECLARED_OVER)
+    return Finding("reversal", retires=retires, detail=detail, removed=(removed,), added=(added,), rule=DECLARED_OVER)
 
 
 def _known(words: frozenset[str], held: frozenset[str]) -> frozenset[str]:

@@ -21,3 +21,8 @@ class Finding:
     removed: tuple[str, ...]
     added: tuple[str, ...]
     rule: str
+
+
+def conflict(kind: Kind, detail: str, removed: tuple[str, ...], added: tuple[str, ...], rule: str) -> Finding:
+    """A finding that retires nothing."""
+    return Finding(kind, retires=False, detail=detail, removed=removed, added=added, rule=rule)

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from app.facts.detection import lexicon
 from app.facts.detection.reading import read, split_clauses
-from app.facts.detection.tokens import MAX_TOKENS, Token, pieces, readable, stem
+from app.facts.detection.tokens import MAX_TOKENS, Token, joined, pieces, readable, stem
 from app.facts.detection.verbs import NOUN_LIKE
 
 
@@ -39,7 +39,8 @@ class Clause:
         """The words of the text from one token to another, as they stand there."""
         if start >= end:
             return ""
-        return " ".join(self.text[self.tokens[start].start : self.tokens[end - 1].end].split())
+        words = " ".join(self.text[self.tokens[start].start : self.tokens[end - 1].end].split())
+        return joined(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Statement:
 
 
 def is_aux(token: Token) -> bool:
-    """A form of be or have, or a modal: a verb wherever it stands."""
+    """A form of be or have, or a modal: a verb wherever it stands. German "am" is none."""
     return token.key in {"be", "have"} or (token.low in lexicon.MODALS and token.kind == "word")
 
 
@@ -114,7 +115,7 @@ def _by_ending(tokens: list[Token]) -> int:
         opens = after.low in lexicon.PREPOSITIONS or after.kind not in {"word", "colon"} or bool(after.det)
         if token.kind == "word" and not token.det and opens and token.low.endswith(("s", "ed")) and len(token.low) > 3:
             return index
-    return 0 if len(tokens) > 1 and tokens[0].form == "base" and tokens[0].low != "die" else -1
+    return 0 if len(tokens) > 1 and tokens[0].form in {"base", "s"} and tokens[0].low != "die" else -1
 
 
 _MARKED = (
@@ -176,7 +177,7 @@ class _Assembler:
         if low == "no" and following in {"longer", "more"}:
             self.ended = True
             return 2
-        if low == "any" and following in {"more", "longer"} or low == "anymore":
+        if (low == "any" and following in {"more", "longer"}) or low == "anymore":
             self.ended = self.negations > 0
             return 1 if low == "anymore" else 2
         if low == "as" and following == "well" and self._low(index + 2) != "as":
@@ -228,6 +229,8 @@ class _Assembler:
     def _keep(self, index: int) -> None:
         token = self.tokens[index]
         after = self.tokens[index + 1] if index + 1 < len(self.tokens) else None
+        if token.low == "am" and not (self.kept and self.kept[-1].low == "i"):
+            token = token._replace(key="am", base="", form="")
         if token.low in lexicon.EVERYBODY:
             token = token._replace(key="anybody")
         if token.base == "get" and after is not None and after.form in {"ed", "participle"}:
@@ -265,7 +268,7 @@ def content_key(part: str) -> str:
     return token[0].key if len(token) == 1 else stem(part)
 
 
-def _clause(text: str, tokens: list[Token], question: bool) -> Clause:
+def _clause(text: str, tokens: list[Token], *, question: bool) -> Clause:
     assembler = _Assembler(tokens)
     kept = assembler.run()
     verb = main_verb(kept)
@@ -292,7 +295,7 @@ def parse(text: str) -> Statement:
     text = readable(text[: MAX_TOKENS * 100])
     found = pieces(text)
     clauses = [
-        _clause(text, tokens, question)
+        _clause(text, tokens, question=question)
         for clause, question in split_clauses(found, text)
         if (tokens := read(clause))
     ]

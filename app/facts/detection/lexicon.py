@@ -17,9 +17,7 @@ PAST_BE = frozenset({"was", "were"})
 HAVE = frozenset("have has had having".split())
 DO = frozenset("do does did doing done".split())
 PRONOUNS = frozenset("i you he she it we they who that this these those there everybody anybody".split())
-EVERYBODY = frozenset(
-    "everybody everyone anybody anyone somebody someone nobody".split()
-)
+EVERYBODY = frozenset("everybody everyone anybody anyone somebody someone nobody".split())
 PREPOSITIONS = frozenset(
     "about above across after against along among around as at before behind below beneath beside between beyond by "
     "down during for from in inside into near of off on onto out outside over past per since through throughout till "
@@ -33,7 +31,8 @@ SCOPE_WORDS = frozenset(
 )
 CONDITIONS = frozenset("if when whenever while once unless until because although though whereas before after".split())
 EXCEPTIONS = frozenset({"except", "excepting", "excluding", "unless", "only", "barring", "solely", "exclusively"})
-EXCEPTION_PHRASES = ("other than", "apart from", "aside from", "but not", "with the exception of", "save for", "but only")
+EXCEPTION_PHRASES = tuple("other than,apart from,aside from,but not,with the exception of,save for,but only".split(","))
+
 RELATIVES = frozenset("who which that where whom whose".split())
 HYPOTHETICAL = frozenset(
     "might would could should may maybe perhaps possibly if whether plan plans planned planning propose proposes "
@@ -43,7 +42,8 @@ HYPOTHETICAL = frozenset(
 SUPPOSING = frozenset({"maybe", "perhaps", "possibly", "if", "whether"})
 INTENDING = frozenset(
     "plan plans planned planning intend intends intended intending consider considering considered think thinking "
-    "hope hoping discuss discussing evaluate evaluating explore exploring propose proposing proposed want wanted".split()
+    "hope hoping discuss discussing evaluate evaluating explore exploring propose proposing proposed want "
+    "wanted".split()
 )
 #: In the held statement: what was planned or under way goes on, it is not replaced.
 UNFINISHED = INTENDING | {"being"}
@@ -143,34 +143,36 @@ ATTRIBUTE_NOUNS = CATEGORY_NOUNS | frozenset(
 STATUS_DIMENSIONS = tuple(
     frozenset(group.split(","))
     for group in (
-        "enabled,disabled,on,off,active,inactive,paused,running,stopped,suspended,up,down,deactivated,activated,idle",
-        "open,closed,shut,locked,unlocked,full",
-        "pending,approved,rejected,draft,in review,under review,accepted,declined,denied,withdrawn,final,merged,"
-        "on hold,blocked,in progress,done,finished,complete,completed,incomplete,cancelled,canceled,resolved,closed,"
-        "open,delivered,shipped,in transit,returned,settled",
-        "public,private,internal,confidential,secret,restricted",
-        "mandatory,optional,required,compulsory,voluntary",
-        "allowed,permitted,forbidden,prohibited,banned",
-        "available,unavailable,occupied,vacant,free,booked,reserved,taken,sold,empty,full,engaged,busy,rented",
-        "paid,unpaid,overdue,outstanding",
-        "dark,light",
-        "black,white,red,green,blue,yellow,orange,purple,brown,grey,gray,pink,amber,teal,navy",
-        "small,medium,large",
-        "low,medium,high,critical,moderate,normal",
-        "cold,warm,hot,cool",
-        "manual,automatic,automated",
-        "single,married,divorced,widowed,engaged",
-        "online,offline,live",
-        "full-time,part-time,freelance",
-        "remote,on-site,onsite,hybrid",
-        "in stock,out of stock,sold out",
-        "in service,out of service,in use,out of order",
-        "synchronous,asynchronous",
-        "left,right",
-        "north,south,east,west",
-        "formal,informal,casual",
-        "frozen,thawed,refrigerated",
-    )
+        "enabled,disabled,on,off,active,inactive,paused,running,stopped,suspended,up,down,deactivated,"
+        "activated,idle;"
+        "open,closed,shut,locked,unlocked,full;"
+        "pending,approved,rejected,draft,in review,under review,accepted,declined,denied,withdrawn,final,"
+        "merged,on hold,blocked,in progress,done,finished,complete,completed,incomplete,cancelled,canceled,"
+        "resolved,closed,open,delivered,shipped,in transit,returned,settled;"
+        "public,private,internal,confidential,secret,restricted;"
+        "mandatory,optional,required,compulsory,voluntary;"
+        "allowed,permitted,forbidden,prohibited,banned;"
+        "available,unavailable,occupied,vacant,free,booked,reserved,taken,sold,empty,full,engaged,busy,"
+        "rented;"
+        "paid,unpaid,overdue,outstanding;"
+        "dark,light;"
+        "black,white,red,green,blue,yellow,orange,purple,brown,grey,gray,pink,amber,teal,navy;"
+        "small,medium,large;"
+        "low,medium,high,critical,moderate,normal;"
+        "cold,warm,hot,cool;"
+        "manual,automatic,automated;"
+        "single,married,divorced,widowed,engaged;"
+        "online,offline,live;"
+        "full-time,part-time,freelance;"
+        "remote,on-site,onsite,hybrid;"
+        "in stock,out of stock,sold out;"
+        "in service,out of service,in use,out of order;"
+        "synchronous,asynchronous;"
+        "left,right;"
+        "north,south,east,west;"
+        "formal,informal,casual;"
+        "frozen,thawed,refrigerated"
+    ).split(";")
 )
 ADJECTIVES = frozenset(
     "big small tall short long wide narrow old new young fast slow good bad smart kind nice rude calm loud quiet rich "
@@ -179,7 +181,7 @@ ADJECTIVES = frozenset(
     "bald blind deaf vegan vegetarian left-handed right-handed shy proud brave keen stable unstable noisy rusty broken "
     "expensive cheap important simple complex modern ancient blue red green black white brown yellow grey".split()
 )
-ADJECTIVE_ENDINGS = ("ful", "ous", "ive", "able", "ible", "ish", "less", "ic", "ical", "ary", "ent", "ant", "ed", "ing", "ly")
+ADJECTIVE_ENDINGS = tuple("ful ous ive able ible ish less ic ical ary ent ant ed ing ly".split())
 
 #: Verb pairs that cannot both hold of the same subject and object; the second denies the first.
 OPPOSITES = {

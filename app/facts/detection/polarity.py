@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from app.facts.detection import lexicon
-from app.facts.detection.finding import Finding
+from app.facts.detection.finding import Finding, conflict
 from app.facts.detection.frames import Clause, is_aux
 from app.facts.detection.segments import is_exception, is_scope, opens_segment, segments
 from app.facts.detection.tokens import Token
@@ -34,7 +34,7 @@ def claim(clause: Clause) -> Claim:
         elif token.base in lexicon.OPPOSITES and not _is_participle(tokens, index):
             flips += token.base in lexicon.DENYING
             keys.append(lexicon.OPPOSITES[token.base])
-        elif token.low in {"all", "every", "each", "some"} or token.low in lexicon.DO and not is_aux(token):
+        elif token.low in {"all", "every", "each", "some"} or (token.low in lexicon.DO and not is_aux(token)):
             continue
         else:
             keys.append(token.key)
@@ -64,10 +64,12 @@ def compare_polarity(new: Clause, held: Clause) -> Finding | None:
     removed, added = held.words(0, len(held.tokens)), new.words(0, len(new.tokens))
     if not new.ended:
         detail = f'One denies what the other says: "{removed}" and "{added}".'
-        return Finding("polarity", False, detail, (removed,), (added,), POLARITY)
+        return conflict("polarity", detail, (removed,), (added,), POLARITY)
     narrowed = _adds_scope(new, held)
     detail = f'The new statement says that this is no longer so: "{removed}".'
-    return Finding("reversal", not narrowed, detail, (removed,), (added,), STATE_ENDED)
+    return Finding(
+        "reversal", retires=not narrowed, detail=detail, removed=(removed,), added=(added,), rule=STATE_ENDED
+    )
 
 
 def _same_claim(first: Claim, second: Claim, new: Clause, held: Clause) -> bool:
@@ -79,8 +81,10 @@ def _same_claim(first: Claim, second: Claim, new: Clause, held: Clause) -> bool:
     )
     if len(short) > 1 and long[: len(short)] == short:
         tail = clause.tokens[len(clause.tokens) - (len(long) - len(short))]
-        return opens_segment(clause.tokens, len(clause.tokens) - (len(long) - len(short))) or tail.comma or (
-            tail.kind in {"weekday", "freq", "date", "clock"}
+        return (
+            opens_segment(clause.tokens, len(clause.tokens) - (len(long) - len(short)))
+            or tail.comma
+            or (tail.kind in {"weekday", "freq", "date", "clock"})
         )
     return new.ended and _same_words(new, held)
 
@@ -104,15 +108,13 @@ def _opposite_adjective(new: Clause, held: Clause) -> Finding | None:
     """ "secured" and "unsecured", "valid" and "invalid", in the same place of the same statement."""
     if new.denies or held.denies or len(new.tokens) != len(held.tokens):
         return None
-    differing = [
-        (one, other) for one, other in zip(new.tokens, held.tokens, strict=True) if one.key != other.key
-    ]
+    differing = [(one, other) for one, other in zip(new.tokens, held.tokens, strict=True) if one.key != other.key]
     if len(differing) != 1 or not _negates(*(token.low for token in differing[0])):
         return None
     one, other = differing[0]
     removed, added = held.text[other.start : other.end], new.text[one.start : one.end]
     detail = f'One denies what the other says: "{removed}" and "{added}".'
-    return Finding("polarity", False, detail, (removed,), (added,), POLARITY)
+    return conflict("polarity", detail, (removed,), (added,), POLARITY)
 
 
 def _negates(one: str, other: str) -> bool:

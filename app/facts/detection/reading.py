@@ -100,7 +100,7 @@ class Reader:
             case "colon":
                 return Token(":", ":", "colon", piece.start, piece.end)
             case "clock":
-                return clock_token(piece, self.comma)
+                return clock_token(piece, comma=self.comma)
             case "iso":
                 year, month, day = piece.text.split("-")
                 return self._plain(piece, f"date~{int(month)}-{int(day)}-{year}", "date")
@@ -155,7 +155,7 @@ class Reader:
                          size=(number, "times"))  # fmt: skip
         if unit in units.MONTHS and following is not None and following.text[:1].isupper():
             return self._ordinal(piece, int(number))
-        return number_token(piece, written or f"{number:.10g}", number, self._end(), self.comma)
+        return number_token(piece, written or f"{number:.10g}", number, self._end(), comma=self.comma)
 
     def _is_unit(self, following: Piece, unit: str) -> bool:
         """A single capital ("plan 9 D") is a name rather than a unit; "°C" and "30 V" are units."""
@@ -166,7 +166,7 @@ class Reader:
 
     def _amount(self, piece: Piece, number: float, unit: str) -> Token:
         # "99 dollars" and "$99" are one token; "a minute" and "per minute" behind it are read as words.
-        return amount_token(piece, number, unit, self._end(), self.comma)
+        return amount_token(piece, number, unit, self._end(), comma=self.comma)
 
     def _ordinal(self, piece: Piece, number: int) -> Token:
         """An ordinal, with the month that follows it: "14th of June", "14 June 2026"."""
@@ -231,7 +231,7 @@ class Reader:
         low = piece.text.lower()
         first = not self.out
         if low not in _SPECIAL and low.partition("-")[0] not in units.TENS:
-            return word_token(piece, first, self.det, self.comma)
+            return word_token(piece, self.det, first=first, comma=self.comma)
         if low in lexicon.ARTICLES and not (piece.text == "A" and not first and not self.comma):
             if low == "the" or not self._per():
                 self.det = "the" if low == "the" else "a"
@@ -240,7 +240,7 @@ class Reader:
         if low in {"each", "every"} and self._per():
             return self._plain(piece, "per", "word")._replace(low="per")
         token = self._calendar(piece, low) or self._numeral(piece, low)
-        return token or word_token(piece, first, self.det, self.comma)
+        return token or word_token(piece, self.det, first=first, comma=self.comma)
 
     def _per(self) -> bool:
         """ "$99 a month", "three times a day": the article says "per"."""

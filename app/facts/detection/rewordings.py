@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from app.facts.detection import lexicon
 from app.facts.detection.endings import is_event
-from app.facts.detection.finding import Finding
+from app.facts.detection.finding import Finding, conflict
 from app.facts.detection.frames import Clause, content_of, parse
 from app.facts.detection.segments import TYPED, opens_segment
 from app.facts.detection.single_valued import verb_end
@@ -41,11 +41,11 @@ def compare_narrowing(new: Clause, held: Clause) -> Finding | None:
     words = new.words(prefix, end)
     narrowing = any(token.low in _NARROWING and token.kind == "word" for token in part)
     phrased = any(phrase in words.casefold() for phrase in lexicon.EXCEPTION_PHRASES)
-    titled = new.verb < 0 and len(held.keys) > 1 and part[0].low == "for" and opens_segment(new.tokens, prefix)
+    titled = new.verb <= 0 and len(held.keys) > 1 and part[0].low == "for" and opens_segment(new.tokens, prefix)
     if not (narrowing or phrased or titled):
         return None
     detail = f'The new statement narrows the held one: "{words}".'
-    return Finding("partial", False, detail, (), (words,), NARROWED)
+    return conflict("partial", detail, (), (words,), NARROWED)
 
 
 def compare_topic(new: Clause, held: Clause) -> Finding | None:
@@ -64,7 +64,7 @@ def compare_topic(new: Clause, held: Clause) -> Finding | None:
     removed = held.text[held_value.start : held_value.end]
     added = new.text[value.start : value.end]
     detail = f'Both speak of one thing and give another value: "{removed}" in the held fact, "{added}" in the new one.'
-    return Finding("value", False, detail, (removed,), (added,), SAME_TOPIC)
+    return conflict("value", detail, (removed,), (added,), SAME_TOPIC)
 
 
 def _unfit(clause: Clause) -> bool:

@@ -37,6 +37,8 @@ def segments(clause: Clause, start: int, end: int) -> list[Segment]:
     found: list[Segment] = []
     opener, first = "", start
     for index in range(start, end):
+        if opener in lexicon.EXCEPTIONS and not tokens[index].comma:
+            continue
         if not opens_segment(tokens, index) or (index and index == first and opener):
             continue
         if index > start and opens_segment(tokens, index - 1) and index - 1 == first:

@@ -166,9 +166,7 @@ def _is_event(slot: Slot, end: int, bridge: tuple[Token, ...]) -> bool:
     return not (verb.base in lexicon.CHANGE_VERBS and any(token.low == "to" for token in bridge))
 
 
-def _judge_object(
-    slot: Slot, verb: Token, end: int, bridge: tuple[Token, ...], kinds: tuple[str, str]
-) -> Verdict:
+def _judge_object(slot: Slot, verb: Token, end: int, bridge: tuple[Token, ...], kinds: tuple[str, str]) -> Verdict:
     """The slot is the verb's object, or a noun of its complement ("is a citizen of …")."""
     if not compatible(*kinds):
         return "quiet"
@@ -198,13 +196,15 @@ def _judge_complement(slot: Slot, kinds: tuple[str, str]) -> Verdict:
         return "conflict" if attribute else "quiet"
     if not set(kinds) <= _UNTYPED:
         return "replace" if compatible(*kinds) or attribute else "quiet"
-    return _judge_description(slot, kinds, attribute)
+    return _judge_description(slot, kinds, attribute=attribute)
 
 
-def _judge_description(slot: Slot, kinds: tuple[str, str], attribute: bool) -> Verdict:
+def _judge_description(slot: Slot, kinds: tuple[str, str], *, attribute: bool) -> Verdict:
     subject, values = slot.new.subject, (slot.new_tokens, slot.held_tokens)
     participles = any(value[0].form in {"ed", "participle"} for value in values)
-    describing = participles or any(_describes(value) for value, kind in zip(values, kinds, strict=True) if kind == "bare")
+    describing = participles or any(
+        _describes(value) for value, kind in zip(values, kinds, strict=True) if kind == "bare"
+    )
     if describing and head_noun(subject) not in lexicon.CATEGORY_NOUNS:
         return "conflict" if attribute else "quiet"
     if attribute:

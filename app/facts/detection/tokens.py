@@ -5,7 +5,7 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]  # The package ships no type information.
 
 from app.facts.detection import lexicon, units
 from app.facts.detection.verbs import VERB_FORMS
@@ -16,7 +16,9 @@ MAX_TOKENS = 200
 _FINAL = " \t\r\n.!?…;,:。！？；，、．।؟۔"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 _LETTER = rf"[\w{_MARKS}]"
-_IDEOGRAPH = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_IDEOGRAPHS = "[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_IDEOGRAPH = re.compile(_IDEOGRAPHS)
+_BETWEEN_IDEOGRAPHS = re.compile(rf"(?<={_IDEOGRAPHS}) +| +(?={_IDEOGRAPHS})")
 _PIECE = re.compile(
     rf"""
     (?P<money>[$€£¥]\s?\d+(?:,\d{{3}})*(?:\.\d+)?(?:k|bn)?)(?![\w]) |
@@ -35,7 +37,7 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 _CAMEL = re.compile(r"[a-z][A-Z]|[\d_]")
-_NOT_PAST = frozenset("hundred speed indeed breed sacred naked wicked rugged watershed flaxseed linseed screed".split())
+_NOT_PAST = frozenset("hundred sacred naked wicked rugged watershed kindred".split())
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -80,6 +82,11 @@ def readable(text: str) -> str:
     return _IDEOGRAPH.sub(r" \g<0> ", text)
 
 
+def joined(words: str) -> str:
+    """Words of a readable text as they were written: ideographs back together."""
+    return _BETWEEN_IDEOGRAPHS.sub("", words)
+
+
 def pieces(text: str) -> list[Piece]:
     """The first `MAX_TOKENS` pieces of a readable text, in order."""
     found: list[Piece] = []
@@ -100,16 +107,16 @@ def stem(word: str) -> str:
     return str(_STEMMER.stemWord(word))
 
 
-def is_name(surface: str, first: bool) -> bool:
+def is_name(surface: str, *, first: bool) -> bool:
     """A capitalised word inside a sentence, or an identifier (digits, underscores, inner capitals) anywhere."""
     return bool(_CAMEL.search(surface)) or (not first and surface[:1].isupper())
 
 
 @lru_cache(maxsize=65536)
-def read_word(surface: str, first: bool) -> tuple[str, str, str, str, str]:
+def read_word(surface: str, *, first: bool) -> tuple[str, str, str, str, str]:
     """`(key, lower case, kind, verb base, verb form)` of a word."""
     low = surface.casefold()
-    if is_name(surface, first):
+    if is_name(surface, first=first):
         return stem(low), low, "name", "", ""
     if low in lexicon.BE:
         return "be", low, "word", "be", "past" if low in lexicon.PAST_BE else low
@@ -118,18 +125,18 @@ def read_word(surface: str, first: bool) -> tuple[str, str, str, str, str]:
     verb = VERB_FORMS.get(low)
     if verb is not None:
         return verb.base, low, "word", verb.base, verb.form
-    if low.endswith("ed") and len(low) > 4 and low.isascii() and low not in _NOT_PAST:
+    if low.endswith("ed") and not low.endswith("eed") and len(low) > 4 and low.isascii() and low not in _NOT_PAST:
         # A verb that the lexicon does not have: its past or participle.
         return stem(low), low, "word", stem(low), "ed"
     return stem(low), low, "word", "", ""
 
 
-def word_token(piece: Piece, first: bool, det: str, comma: bool) -> Token:
-    key, low, kind, base, form = read_word(piece.text, first)
+def word_token(piece: Piece, det: str, *, first: bool, comma: bool) -> Token:
+    key, low, kind, base, form = read_word(piece.text, first=first)
     return Token(key, low, kind, piece.start, piece.end, base, form, det, comma)
 
 
-def amount_token(piece: Piece, number: float, unit: str, end: int, comma: bool) -> Token:
+def amount_token(piece: Piece, number: float, unit: str, end: int, *, comma: bool) -> Token:
     """An amount with its unit: compared by its size in the dimension's own measure."""
     dimension, factor = units.UNITS[unit]
     return Token(
@@ -137,12 +144,12 @@ def amount_token(piece: Piece, number: float, unit: str, end: int, comma: bool) 
     )
 
 
-def number_token(piece: Piece, written: str, number: float, end: int, comma: bool) -> Token:
+def number_token(piece: Piece, written: str, number: float, end: int, *, comma: bool) -> Token:
     """A bare number is compared as written, so that "3.1" and "3.10" stay apart."""
     return Token(f"#{written}", written, "number", piece.start, end, comma=comma, size=(number, ""))
 
 
-def clock_token(piece: Piece, comma: bool) -> Token:
+def clock_token(piece: Piece, *, comma: bool) -> Token:
     """A time of day, compared as minutes and seconds after midnight."""
     text = piece.text.lower().replace(" ", "")
     afternoon, morning = text.endswith("pm"), text.endswith("am")

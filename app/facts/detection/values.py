@@ -3,9 +3,9 @@
 from typing import Literal
 
 from app.facts.detection import lexicon, units
-from app.facts.detection.finding import Finding
+from app.facts.detection.finding import Finding, conflict
 from app.facts.detection.frames import Clause
-from app.facts.detection.segments import TYPED, Segment, is_exception, is_scope, kind_of, segments
+from app.facts.detection.segments import TYPED, Segment, is_scope, kind_of, segments
 from app.facts.detection.single_valued import Slot, judge, names_attribute
 from app.facts.detection.tokens import Token
 
@@ -63,7 +63,7 @@ def compare_values(new: Clause, held: Clause) -> Finding | Quiet | None:
     prefix = common_prefix(new, held)
     suffix = common_suffix(new, held, prefix)
     new_end, held_end = len(new.keys) - suffix, len(held.keys) - suffix
-    if new_end == prefix or held_end == prefix:
+    if prefix in {new_end, held_end}:
         return None
     if prefix == 0:
         return _counted_subject(new, held, prefix, new_end, held_end)
@@ -109,30 +109,37 @@ def _same_frame(new: Clause, held: Clause, prefix: int, suffix: int) -> Finding 
     removed, added = held.words(prefix, held_end), new.words(prefix, new_end)
     unit = _unit(slot)
     if unit == "unit":
-        return Finding("unit", False, _differs(removed, added), (removed,), (added,), SAME_STATEMENT)
+        return conflict("unit", _differs(removed, added), (removed,), (added,), SAME_STATEMENT)
     verdict = judge(slot)
     if "quiet" in (unit, verdict) or _scopes_differ(new, held, new_parts[1:], held_parts[1:]):
         return "quiet"
     lost = lost_segments(new, held, new_parts[1:], held_parts[1:])
     narrowed = [part for part in new_parts[1:] if is_scope(new, part) and not _has_opener(held_parts, part)]
     if lost or narrowed:
-        return _partial(new, held, (removed,), (added,), lost)
-    retires = verdict == "replace" and not new.still
-    return Finding("value", retires, _differs(removed, added), (removed,), (added,), SAME_STATEMENT)
+        return _partial((removed,), (added,), lost)
+    # "Runs on v3.8.1": without its subject nobody knows that both speak of one thing.
+    subjectless = new.verb == 0 and new.tokens[0].form == "s"
+    retires = verdict == "replace" and not new.still and not subjectless
+    return Finding(
+        "value",
+        retires=retires,
+        detail=_differs(removed, added),
+        removed=(removed,),
+        added=(added,),
+        rule=SAME_STATEMENT,
+    )
 
 
 def _differs(removed: str, added: str) -> str:
     return f'The same statement with another value: "{removed}" in the held fact, "{added}" in the new one.'
 
 
-def _partial(
-    new: Clause, held: Clause, removed: tuple[str, ...], added: tuple[str, ...], lost: list[str]
-) -> Finding:
+def _partial(removed: tuple[str, ...], added: tuple[str, ...], lost: list[str]) -> Finding:
     if not lost:
         detail = f'The new value "{added[0]}" is stated for a narrower case than the held one.'
-        return Finding("partial", False, detail, removed, added, SAME_STATEMENT)
+        return conflict("partial", detail, removed, added, SAME_STATEMENT)
     detail = f'The new statement changes "{removed[0]}" but says nothing about "{", ".join(lost)}".'
-    return Finding("partial", False, detail, tuple(lost), added, SAME_STATEMENT)
+    return conflict("partial", detail, tuple(lost), added, SAME_STATEMENT)
 
 
 def _has_opener(parts: list[Segment], part: Segment) -> bool:
@@ -153,9 +160,7 @@ def _scopes_differ(new: Clause, held: Clause, new_parts: list[Segment], held_par
     return False
 
 
-def lost_segments(
-    new: Clause, held: Clause, new_parts: list[Segment], held_parts: list[Segment]
-) -> list[str]:
+def lost_segments(new: Clause, held: Clause, new_parts: list[Segment], held_parts: list[Segment]) -> list[str]:
     """The phrases of the held clause that the new one neither repeats nor fills with something else."""
     lost = []
     for part in held_parts:
@@ -202,9 +207,7 @@ def _counts_other(new: Token, held: Token) -> bool:
     return nouns and new.key != held.key
 
 
-def _counted_subject(
-    new: Clause, held: Clause, prefix: int, new_end: int, held_end: int
-) -> Finding | None:
+def _counted_subject(new: Clause, held: Clause, prefix: int, new_end: int, held_end: int) -> Finding | None:
     """ "Three people staff the kiosk": the number counts the subject."""
     if new_end != prefix + 1 or held_end != prefix + 1 or new.denies or held.denies:
         return None
@@ -218,7 +221,7 @@ def _counted_subject(
     if not plural or _is_year(first) or (prefix and new.tokens[prefix - 1].kind == "name"):
         return None
     removed, added = held.words(prefix, held_end), new.words(prefix, new_end)
-    return Finding("value", False, _differs(removed, added), (removed,), (added,), SAME_STATEMENT)
+    return conflict("value", _differs(removed, added), (removed,), (added,), SAME_STATEMENT)
 
 
 def _is_year(token: Token) -> bool:
@@ -238,7 +241,7 @@ def _labelled(new: Clause, held: Clause, colon: int, prefix: int, suffix: int) -
         return "quiet"
     lost = lost_segments(new, held, new_parts[1:], held_parts[1:])
     if lost:
-        return _partial(new, held, (removed,), (added,), lost)
+        return _partial((removed,), (added,), lost)
     return Finding("value", attribute and not new.still, _differs(removed, added), (removed,), (added,), LABELLED_VALUE)
 
 
@@ -254,4 +257,4 @@ def _unparsed(new: Clause, held: Clause, prefix: int, suffix: int) -> Finding | 
     if not (typed or copular or topical) or new.denies or held.denies:
         return None
     removed, added = held.words(prefix, held_end), new.words(prefix, new_end)
-    return Finding("value", False, _differs(removed, added), (removed,), (added,), SAME_TEXT)
+    return conflict("value", _differs(removed, added), (removed,), (added,), SAME_TEXT)

@@ -13,63 +13,67 @@ class VerbForm(NamedTuple):
 
 
 _REGULAR = """
-abandon abolish accept access accompany achieve acquire act add adjust administer admit adopt adore advise agree aim
-alert allow announce annul answer appear apply appoint approve archive arrange arrive ask assemble assign assist
-associate attach attend audit author authorise authorize automate award back backup balance ban bar base bill block
-board boil book borrow bother brand broadcast browse buffer bump burn cache call cancel cap capture care carry cater
-cause cease chair change charge chase check clean clear climb close coach code collect combine command commute compete
-compile complete compose conduct confirm connect consider consist construct consume contact contain continue contribute
-control convert cook copy cost countersign cover crash craft create credit cure cycle date deal decide declare decline
-decommission dedicate default delegate delete deliver demand deny depart depend deploy deprecate describe design
-despise detest determine develop diagnose die direct disable disallow disband disclose discontinue discount discover
-discuss dislike dismiss dispatch display dissolve distribute distrust divide document dock donate double download draft
-drain dress drop dry dump earn edit educate elect email emit employ empty enable encode encrypt end endorse enforce
-engage enjoy enrol enroll ensure enter equal equip escalate establish estimate evaluate examine exceed exclude execute
-exempt exist expand expect expire explain export expose extend face fail favor favour fax feature fetch file fill
-film filter finance finish fire fit fix flag flush fold follow force forward found frame fuel fund gather generate
-govern grant greet group guarantee guard guide halt handle happen harvest hate haul head heat help hike hire host house
-identify ignore implement import improve include increase index inform inherit inhabit insert inspect install instruct
-insure integrate intend interview introduce invalidate invent invest invite invoice involve isolate issue join judge jump
-kick kill label lack land last latch launch learn lease license lift like limit link list listen live load loathe
-locate lock log loop love lower mail maintain manage manufacture mark market marry match matter measure mention merge
-migrate milk mill mix modify monitor mount move multiply name need nominate notify nullify number observe obsolete
-obtain occupy occur offer omit open operate oppose order organise organize originate oversee own pack package paint park
-participate partner pass paste pause perform permit phase phone pick pilot pin place plan plant plate play plead point
-poll populate post postpone power practise practice prefer prepare preserve preside press prevent price print process
-produce program prohibit promise promote propose protect provide provision prune publish pull pump purchase push qualify
-quarantine query queue race rain raise rank rate reach react receive recommend reconcile record recover recycle redirect
-reduce refer referee reflect refresh refund refuse register regulate rehearse reject relate relax release relocate rely
-remain remind remove rename renew rent repair repeal replace replicate reply report represent request require reschedule
-rescind research reserve reset reside resign resolve respond rest restart restore restrict resume retain retire retract
-retry return reverse review revoke reward roast roll rotate round route rule sail sample save scale scan schedule score
-scrap screen search seat secure seed select separate serve service share shelve shift ship shorten show shut sign
-simmer sit skip sleep slice smoke snapshot solve sort source span spark specialise specialize sponsor staff stack stage
-stamp start state station stay steer stem stitch stock stop store stream stretch structure study style submit subscribe
-succeed sue suffer suggest suit sunset supersede supervise supply support suspend switch sync tag talk target tax taste
-terminate test thank time tolerate total touch tour trace track trade train transfer transform translate transport
-travel treat trigger trim trust tune turn tutor type unlock update upgrade upload urge use utilise utilize validate value
-vary vent verify view visit void volunteer vote wait walk want warm warn wash waste watch water weigh welcome wipe wire
-wish witness work worry wrap yield zone downgrade reassign lecture shutter belong cite mirror reboot step reassure appeal baptise bathe beg bid bind blend
-bounce brew broaden calculate calibrate camp celebrate centre center certify chain challenge chant chat chop cite
-claim clamp classify coat collapse comment commit compare compensate complain comply compress compute concern
-concentrate conclude confuse conserve contest contrast converge coordinate correct count crawl criticise cross cure
-curate dance debate debug decay decorate dedupe defend define delay delight demonstrate derive deserve detach detect
-devote differ dine discharge discourage dominate dose doubt drag drip echo elapse elevate embed embrace emerge
-emphasise enact enclose encounter encourage enlarge enlist enrich entail equate erase err evict evolve exit
-exploit explode explore extract feel fertilise finalise finalize flow focus forecast form format formulate foster
-frequent function garden gather gaze grade graduate grill guess hand handcraft hang harm hash hop hover hunt ice
-illustrate immigrate impact imply impose infect inflate influence initiate inject innovate inspire intercept invade
-iterate knit lapse lag lease lecture line litigate lodge loan lodge maximise mend mentor message minimise mirror
-misplace mock model moderate mow narrate navigate neglect negotiate nest nurse oblige orbit outline outnumber
-overlap overlook page pair panic parse patch patrol pave penalise persist pickle pitch plough plunge poach polish
-portray possess pour practise preach precede predict preorder preview prioritise privilege procure profit project
-prolong prompt prosecute provision purge pursue puzzle quote rebrand rebase recall reclaim recruit rectify refine
-reform refuel refurbish register reinforce reissue relay remark remedy render renovate reopen repeat rescue resemble
-reshape retrain retreat reunite reveal revise revolve rinse roam rob rotate row sack sanction scatter scold scrape
-seal season sense sentence sequence settle shape shelter shine shout sign signal sketch slide smooth soak span spell
-spill spin sponsor spray squeeze stain stamp starve steam stretch strip strengthen suffice summarise surround survey
-survive suspect sustain swallow symbolise tackle tend term thicken tighten tilt toast top toss tow trap trickle twist
-unify unite unload unveil urge vaccinate vanish visualise warrant weaken weld whisk widen wind worship wound zip
+abandon abolish accept access accompany achieve acquire act add adjust administer admit adopt adore advise
+agree aim alert allow announce annul answer appeal appear apply appoint approve archive arrange arrive ask
+assemble assign assist associate attach attend audit author authorise authorize automate award back backup
+balance ban baptise bar base bathe beg belong bid bill bind blend block board boil book borrow bother bounce
+brand brew broadcast broaden browse buffer bump burn cache calculate calibrate call camp cancel cap capture
+care carry cater cause cease celebrate center centre certify chain chair challenge change chant charge chase
+chat check chop cite claim clamp classify clean clear climb close coach coat code collapse collect combine
+command comment commit commute compare compensate compete compile complain complete comply compose compress
+compute concentrate concern conclude conduct confirm confuse connect conserve consider consist construct
+consume contact contain contest continue contrast contribute control converge convert cook coordinate copy
+correct cost count countersign cover craft crash crawl create credit criticise cross curate cure cycle dance
+date deal debate debug decay decide declare decline decommission decorate dedicate dedupe default defend
+define delay delegate delete delight deliver demand demonstrate deny depart depend deploy deprecate derive
+describe deserve design despise detach detect determine detest develop devote diagnose die differ dine direct
+disable disallow disband discharge disclose discontinue discount discourage discover discuss dislike dismiss
+dispatch display dissolve distribute distrust divide dock document dominate donate dose double doubt downgrade
+download draft drag drain dress drip drop dry dump earn echo edit educate elapse elect elevate email embed
+embrace emerge emit emphasise employ empty enable enact enclose encode encounter encourage encrypt end endorse
+enforce engage enjoy enlarge enlist enrich enrol enroll ensure entail enter equal equate equip erase err
+escalate establish estimate evaluate evict evolve examine exceed exclude execute exempt exist exit expand
+expect expire explain explode exploit explore export expose extend extract face fail favor favour fax feature
+feel fertilise fetch file fill film filter finalise finalize finance finish fire fit fix flag flow flush focus
+fold follow force forecast form format formulate forward foster found frame frequent fuel function fund garden
+gather gaze generate govern grade graduate grant greet grill group guarantee guard guess guide halt hand
+handcraft handle hang happen harm harvest hash hate haul head heat help hike hire hop host house hover hunt
+ice identify ignore illustrate immigrate impact implement imply import impose improve include increase index
+infect inflate influence inform inhabit inherit initiate inject innovate insert inspect inspire install
+instruct insure integrate intend intercept interview introduce invade invalidate invent invest invite invoice
+involve isolate issue iterate join judge jump kick kill knit label lack lag land lapse last latch launch learn
+lease lecture license lift like limit line link list listen litigate live load loan loathe locate lock lodge
+log loop love lower mail maintain manage manufacture mark market marry match matter maximise measure mend
+mention mentor merge message migrate milk mill minimise mirror misplace mix mock model moderate modify monitor
+mount move mow multiply name narrate navigate need neglect negotiate nest nominate notify nullify number nurse
+oblige observe obsolete obtain occupy occur offer omit open operate oppose orbit order organise organize
+originate outline outnumber overlap overlook oversee own pack package page paint pair panic park parse
+participate partner pass paste patch patrol pause pave penalise perform permit persist phase phone pick pickle
+pilot pin pitch place plan plant plate play plead plough plunge poach point polish poll populate portray
+possess post postpone pour power practice practise preach precede predict prefer preorder prepare preserve
+preside press prevent preview price print prioritise privilege process procure produce profit program prohibit
+project prolong promise promote prompt propose prosecute protect provide provision prune publish pull pump
+purchase purge pursue push puzzle qualify quarantine query queue quote race rain raise rank rate reach react
+reassign reassure rebase reboot rebrand recall receive reclaim recommend reconcile record recover recruit
+rectify recycle redirect reduce refer referee refine reflect reform refresh refuel refund refurbish refuse
+register regulate rehearse reinforce reissue reject relate relax relay release relocate rely remain remark
+remedy remind remove rename render renew renovate rent reopen repair repeal repeat replace replicate reply
+report represent request require reschedule rescind rescue research resemble reserve reset reshape reside
+resign resolve respond rest restart restore restrict resume retain retire retract retrain retreat retry return
+reunite reveal reverse review revise revoke revolve reward rinse roam roast rob roll rotate round route row
+rule sack sail sample sanction save scale scan scatter schedule scold score scrap scrape screen seal search
+season seat secure seed select sense sentence separate sequence serve service settle shape share shelter
+shelve shift shine ship shorten shout show shut shutter sign signal simmer sit sketch skip sleep slice slide
+smoke smooth snapshot soak solve sort source span spark specialise specialize spell spill spin sponsor spray
+squeeze stack staff stage stain stamp start starve state station stay steam steer stem step stitch stock stop
+store stream strengthen stretch strip structure study style submit subscribe succeed sue suffer suffice
+suggest suit summarise sunset supersede supervise supply support surround survey survive suspect suspend
+sustain swallow switch symbolise sync tackle tag talk target taste tax tend term terminate test thank thicken
+tighten tilt time toast tolerate top toss total touch tour tow trace track trade train transfer transform
+translate transport trap travel treat trickle trigger trim trust tune turn tutor twist type unify unite unload
+unlock unveil update upgrade upload urge use utilise utilize vaccinate validate value vanish vary vent verify
+view visit visualise void volunteer vote wait walk want warm warn warrant wash waste watch water weaken weigh
+welcome weld whisk widen wind wipe wire wish witness work worry worship wound wrap yield zip zone
 """
 
 _IRREGULAR = """
@@ -145,21 +149,23 @@ VERB_FORMS = _inflections()
 
 #: Bases that are as often nouns: "tests", "orders" and "runs" open a noun phrase as readily as a predicate.
 NOUN_LIKE = frozenset(
-    "access act aim alert answer archive award back backup balance ban bar base bill block board book brand broadcast "
-    "buffer bump cache call cap cause change charge check coach code command contact control cook copy cost cover crash "
-    "credit cure cycle date deal default delegate demand deploy design discount display document dock download draft "
-    "drain dress drink drop dump email end estimate export face fax feature file film filter finance fire fix flag "
-    "fold force frame fuel fund group guarantee guard guide halt harvest head heat help hike hire host house import "
-    "increase index interview invoice issue judge jump kick label lack land launch lease license lift limit link list "
-    "load lock log loop love mail mark market match matter measure merge milk mill mix monitor mount move name need "
-    "number offer order pack package paint park partner pass paste pause permit phase phone pick pilot pin place plan "
-    "plant plate play point poll post power practice press price print process produce program promise pull pump "
-    "purchase push query queue race rain raise rank rate record refund release rent repair reply report request "
-    "research reserve rest restart return reverse review reward roast roll round route rule run sail sample save scale "
-    "scan schedule score scrap screen search seat seed service set share shift ship show sign sleep slice smoke "
-    "snapshot sort source span sponsor staff stack stage stamp start state station stay steer stem stitch stock stop "
-    "store stream stretch structure study style supply support suit switch sync tag talk target tax test time total "
-    "touch tour trace track trade train transfer transport travel trust tune turn tutor type update upgrade upload use "
-    "value view visit volunteer vote wait walk want wash waste watch water wish witness work wrap yield zone cut hit "
-    "read build lead meet hold fall find drive break feed fight fly catch bid draw".split()
+    "access act aim alert answer archive award back backup balance ban bar base bid bill block board book "
+    "brand break broadcast buffer build bump cache call cap catch cause change charge check coach code "
+    "command contact control cook copy cost cover crash credit cure cut cycle date deal default delegate "
+    "demand deploy design discount display dock document download draft drain draw dress drink drive drop "
+    "dump email end estimate export face fall fax feature feed fight file film filter finance find fire fix "
+    "flag fly fold force frame fuel fund group guarantee guard guide halt harvest head heat help hike hire "
+    "hit hold host house import increase index interview invoice issue judge jump kick label lack land launch "
+    "lead lease license lift limit link list load lock log loop love mail mark market match matter measure "
+    "meet merge milk mill mix monitor mount move name need number offer order pack package paint park partner "
+    "pass paste pause permit phase phone pick pilot pin place plan plant plate play point poll post power "
+    "practice press price print process produce program promise pull pump purchase push query queue race rain "
+    "raise rank rate read record refund release rent repair reply report request research reserve rest "
+    "restart return reverse review reward roast roll round route rule run sail sample save scale scan "
+    "schedule score scrap screen search seat seed service set share shift ship show sign sleep slice smoke "
+    "snapshot sort source span sponsor stack staff stage stamp start state station stay steer stem stitch "
+    "stock stop store stream stretch structure study style suit supply support switch sync tag talk target "
+    "tax test time total touch tour trace track trade train transfer transport travel trust tune turn tutor "
+    "type update upgrade upload use value view visit volunteer vote wait walk want wash waste watch water "
+    "wish witness work wrap yield zone".split()
 )
