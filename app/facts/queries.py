@@ -59,7 +59,7 @@ _namespaces = Table(
 _NS = bindparam("namespace", type_=Text)
 _SAME_TEXT = 50
 _SAME_ADDRESS = 100
-_NEIGHBOURS = 300
+_NEIGHBOURS = 40
 
 
 def _array(name: str, kind: Any) -> ColumnElement[Any]:
@@ -319,7 +319,11 @@ _near = (
             facts_active.c.subject == _asked_words.c.about,
         ),
     )
-    .order_by(facts_active.c.recorded_at.desc(), facts_active.c.id.desc())
+    .order_by(
+        func.ts_rank(facts_active.c.terms, cast(_asked_words.c.words, TSQUERY)).desc(),
+        facts_active.c.recorded_at.desc(),
+        facts_active.c.id.desc(),
+    )
     .limit(literal_column(str(_NEIGHBOURS)))
     .lateral("near")
 )
@@ -339,7 +343,7 @@ async def frequencies(
 async def neighbours(
     conn: Connection, namespace: str, drafts: Sequence[Draft], words: Sequence[str]
 ) -> list[tuple[int, Fact]]:
-    """For each draft, the current facts of its scope that hold one of its words (a tsquery), newest first."""
+    """For each draft, the current facts of its scope that share most of its words (a tsquery)."""
     rows = await _neighbours.rows(
         conn,
         namespace=namespace,

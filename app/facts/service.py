@@ -18,7 +18,7 @@ from app.facts.working import Working
 from app.facts.writing import Writing, Written
 
 # So many facts at most are compared with a new one; the rarest shared words choose them.
-_MOST_NEIGHBOURS = 300
+_MOST_NEIGHBOURS = 150
 _WHOLE_SCOPE = "*"
 
 

@@ -1,6 +1,6 @@
 """What a write has loaded and locked, kept up to date while its items are decided in order."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -8,6 +8,8 @@ from uuid import UUID
 from app.facts.fact import Draft, Fact
 
 _TICK = timedelta(microseconds=1)
+# As many facts of the same write are compared with each new one.
+_NEAREST = 40
 
 
 class Working:
@@ -82,10 +84,10 @@ class Working:
         return sorted(retired, key=lambda f: (f.retired_at or f.recorded_at, f.id))[-1:]
 
     def neighbours(self, draft: Draft) -> list[Fact]:
-        """Current facts that share distinctive words with the draft: stored ones, then those of this write."""
-        ids = dict.fromkeys(self._neighbours[draft.position])
-        for term in draft.selective:
-            ids.update(dict.fromkeys(self._new_by_term[(draft.scope, term)]))
+        """Current facts that share most of the draft's rare words: stored ones, then those of this write."""
+        coming = Counter(id_ for term in draft.selective for id_ in self._new_by_term[(draft.scope, term)])
+        nearest = [id_ for id_, _ in coming.most_common(_NEAREST)]
+        ids = dict.fromkeys([*self._neighbours[draft.position], *nearest])
         return [self.facts[id_] for id_ in ids if self.facts[id_].is_current]
 
     def head_of(self, fact: Fact) -> UUID | None:
