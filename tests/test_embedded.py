@@ -30,8 +30,8 @@ from pathlib import Path
 import psycopg
 from app import embedded
 with embedded.running(Path(sys.argv[1])) as cluster, psycopg.connect(cluster.api_dsn) as connection:
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print(connection.execute("SELECT 'still connected'").fetchone()[0], flush=True)

