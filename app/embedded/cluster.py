@@ -70,9 +70,7 @@ def start(data_dir: Path, settings: Mapping[str, str] = _NO_SETTINGS) -> Cluster
                 server.launch(site, settings)
             server.await_ready(site)
             _prepare_database(site)
-        return Cluster(
-            site.home, *(site.dsn(role, _DATABASE) for role in (_OWNER, _API, _WORKER, "postgres"))
-        )
+        return Cluster(site.home, *(site.dsn(role, _DATABASE) for role in (_OWNER, _API, _WORKER, "postgres")))
 
 
 def stop(data_dir: Path) -> bool:

@@ -77,9 +77,7 @@ def is_running(site: Site) -> bool:
 def launch(site: Site, settings: Mapping[str, str]) -> None:
     """Start the server, which `settings` may configure further, and wait until it has recovered."""
     if not _wait_until(lambda: not _strays(site), 5):
-        raise EmbeddedUnavailable(
-            f"Processes of a crashed database still run, end them first: {_strays(site)}."
-        )
+        raise EmbeddedUnavailable(f"Processes of a crashed database still run, end them first: {_strays(site)}.")
     if _answers(site.socket_dir / SOCKET_NAME):
         raise EmbeddedUnavailable(f"{site.home} is being served from elsewhere, such as another container.")
     # Postgres would refuse to start if the number in there is another program's by now, or a zombie's.
@@ -117,9 +115,7 @@ def _make_socket_dir(site: Site) -> None:
         hand_over(folder, site)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != site.uid or found.st_mode & 0o077:
-        raise EmbeddedUnavailable(
-            f"{folder} is not this service's: remove it, or choose a shorter --data-dir."
-        )
+        raise EmbeddedUnavailable(f"{folder} is not this service's: remove it, or choose a shorter --data-dir.")
 
 
 def _configure(site: Site, settings: Mapping[str, str]) -> None:

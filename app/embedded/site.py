@@ -58,7 +58,7 @@ class Site:
         """The cluster, or a folder in /tmp if that path is too long or has a comma, where libpq splits it."""
         path = os.fsencode(self.data / SOCKET_NAME)
         fits = len(path) <= _LONGEST_SOCKET_PATH and b"," not in path
-        return self.data if fits else Path("/tmp") / self.name
+        return self.data if fits else Path("/tmp") / self.name  # noqa: S108, used only if it is ours and closed
 
     def dsn(self, role: str, database: str) -> str:
         host = quote(os.fsencode(self.socket_dir), safe="")
