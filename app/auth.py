@@ -226,10 +226,13 @@ async def _authenticate(
     return await ring.caller(credentials.credentials)
 
 
-def _requiring(role: Role) -> Callable[[Caller], Caller]:
+def _requiring(*roles: Role) -> Callable[[Caller], Caller]:
+    """A check that the caller holds one of the roles."""
+    named = " or ".join(f"`{role}`" for role in roles)
+
     def check(caller: Annotated[Caller, Depends(_authenticate)]) -> Caller:
-        if role not in caller.roles:
-            raise RoleForbidden(f"This needs a key with the role `{role}`.")
+        if caller.roles.isdisjoint(roles):
+            raise RoleForbidden(f"This needs a key with the role {named}.")
         return caller
 
     return check
@@ -239,3 +242,4 @@ Reader = Annotated[Caller, Depends(_requiring("read"))]
 Writer = Annotated[Caller, Depends(_requiring("write"))]
 Curator = Annotated[Caller, Depends(_requiring("curate"))]
 Admin = Annotated[Caller, Depends(_requiring("admin"))]
+Steward = Annotated[Caller, Depends(_requiring("curate", "admin"))]

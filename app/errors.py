@@ -69,6 +69,19 @@ class FactNotFound(AppError):
     detail = "This namespace holds no fact with this id."
 
 
+class LinkNotFound(AppError):
+    status, code, title = 404, "link_not_found", "No such link"
+    detail = "This namespace holds no link with this id."
+
+
+class SubjectNotFound(AppError):
+    """Extension: `nearest`, subjects that look alike, best first."""
+
+    status, code, title = 404, "subject_not_found", "Nothing is known at this subject"
+    detail = "The subject is not registered and holds no fact; `nearest` lists the closest ones."
+    example: ClassVar[Example] = {"nearest": ["team.standup.time"]}
+
+
 class MethodNotAllowed(AppError):
     status, code, title = 405, "method_not_allowed", "Method not allowed"
     detail = "This address does not answer to this method; the Allow header lists those that it answers to."
@@ -128,6 +141,19 @@ class AddressTaken(Conflict):
     code, title = "address_taken", "The subject has another current fact"
     detail = "The subject has another current fact. Send `replace` to retire that one."
     example: ClassVar[Example] = {"head": "019ad9a0-53f1-7b8e-a2f4-0c2d9f6f4b11"}
+
+
+class SubjectTaken(Conflict):
+    """Extension: `subject`, the registered subject that has the name."""
+
+    code, title = "subject_taken", "The name belongs to another subject"
+    detail = "The name is an alias of another subject."
+    example: ClassVar[Example] = {"subject": "team.standup.time"}
+
+
+class LinkSettled(Conflict):
+    code, title = "link_settled", "This link was settled before"
+    detail = "This link was demoted or resolved before, or what it asserts no longer holds."
 
 
 class BodyTooLarge(AppError):
