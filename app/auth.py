@@ -46,9 +46,9 @@ _by_prefix = Statement(select(_keys).where(_keys.c.prefix == bindparam("prefix")
 _any_key = Statement(select(exists().where(_keys.c.revoked_at.is_(None)).label("found")))
 
 
-def rank(tier: str) -> int:
+def rank(tier: Tier) -> int:
     """How much a tier is trusted: higher is more."""
-    return len(TIERS) - TIERS.index(tier)  # type: ignore[arg-type]
+    return len(TIERS) - TIERS.index(tier)
 
 
 def tiers_from(lowest: Tier) -> list[Tier]:

@@ -5,13 +5,14 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, LiteralString, TypeVar
 
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import Dialect
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql import ClauseElement
 
@@ -21,7 +22,7 @@ Parameters = Mapping[str, Any]
 
 T = TypeVar("T")
 
-_DIALECT = PGDialect_psycopg()
+_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its constructor untyped.
 _ATTEMPTS = 5
 
 # The sentence is what the operator reads on the terminal, so it says what to change.
@@ -56,7 +57,7 @@ class Statement:
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
         if fixed:
             raise ValueError(f"bind these by name, or write them as literals: {sorted(fixed)}")
-        self.sql = cast("LiteralString", compiled.string)
+        self.sql: LiteralString = compiled.string
 
     async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
         return await (await conn.execute(self.sql, parameters)).fetchall()
@@ -113,13 +114,13 @@ class Database:
 
 def connection_string(url: str, *, statement_timeout_ms: int, name: str) -> str:
     """The DSN with the session options that every statement of ours relies on."""
-    given = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://"))
+    given: dict[str, Any] = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://"))
     options = (
         f"{given.pop('options', '') or ''} -c timezone=UTC -c jit=off -c statement_timeout={statement_timeout_ms}"
         " -c idle_in_transaction_session_timeout=60s"
         " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=100"
     )
-    return make_conninfo(**{**given, "options": options.strip(), "application_name": name})
+    return make_conninfo(**given, options=options.strip(), application_name=name)
 
 
 async def _configure(conn: Connection) -> None:

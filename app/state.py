@@ -30,7 +30,7 @@ def _database(request: Request) -> Database:
 
 
 def _request_id(request: Request) -> str | None:
-    return request.scope.get("state", {}).get("request_id")
+    return cast("str | None", request.scope.get("state", {}).get("request_id"))
 
 
 Running = Annotated[Service, Depends(_service)]

@@ -73,7 +73,7 @@ _revoke = Statement(
 
 
 @lru_cache(maxsize=2)
-def _keys(after: bool) -> Statement:
+def _keys(*, after: bool) -> Statement:
     position = tuple_(bindparam("after_at", type_=_TIME), bindparam("after_id", type_=Uuid))
     return Statement(
         select(*_shown)
@@ -118,4 +118,4 @@ async def revoke_key(conn: Connection, name: str, key_id: UUID) -> Row | None:
 
 async def list_keys(conn: Connection, name: str, *, after: tuple[Any, UUID] | None, limit: int) -> list[Row]:
     position = {"after_at": after[0], "after_id": after[1]} if after else {}
-    return await _keys(after is not None).rows(conn, namespace=name, limit=limit, **position)
+    return await _keys(after=after is not None).rows(conn, namespace=name, limit=limit, **position)

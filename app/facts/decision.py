@@ -8,8 +8,9 @@ one, and whatever may not retire stays beside the new fact as a doubt.
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from uuid import UUID
 
-from app.auth import Caller, rank
+from app.auth import Caller, Tier, rank
 from app.errors import (
     EvidenceNotFound,
     EvidenceRequired,
@@ -19,7 +20,7 @@ from app.errors import (
     SelfSupersede,
 )
 from app.facts.detection import Finding, compare, dropped_values
-from app.facts.fact import Decision, Doubt, Draft, Fact, Retired, Rules
+from app.facts.fact import ConflictKind, Decision, Doubt, Draft, Fact, Retired, Rules
 from app.facts.working import Working
 
 AUTO_KEY = "auto_key/1"
@@ -63,9 +64,9 @@ def _starts_later(draft: Draft, now: datetime) -> bool:
 # --- Told to retire --------------------------------------------------------------------------------------------
 
 
-def find_target(id_: object, working: Working, caller: Caller) -> Fact:
+def find_target(id_: UUID, working: Working, caller: Caller) -> Fact:
     """The fact that a caller names: readable, writable and not yet retired, or the problem that says which."""
-    fact = working.facts.get(id_)  # type: ignore[call-overload]
+    fact = working.facts.get(id_)
     if fact is None or fact.kind == "retraction" or not caller.reads.admit(fact.scope):
         raise FactNotFound
     caller.must_write(fact.scope)
@@ -83,7 +84,7 @@ def check_proof(evidence: str | None, texts: Iterable[str | None], rules: Rules)
         raise EvidenceNotFound
 
 
-def check_tier(replacement_tier: str, target: Fact, force: bool) -> bool:
+def check_tier(replacement_tier: Tier, target: Fact, *, force: bool) -> bool:
     """Whether force was needed; raises LowerTier where it was needed and not given."""
     lower = rank(replacement_tier) < rank(target.source_tier)
     if lower and not force:
@@ -102,7 +103,7 @@ def _retire_as_told(
         target = find_target(id_, working, caller)
         if same is not None and same.id == target.id:
             raise SelfSupersede("The fact says the same already, so there is nothing to replace.", pointer="/content")
-        forced = check_tier(draft.source_tier, target, draft.force)
+        forced = check_tier(draft.source_tier, target, force=draft.force)
         decision.retires.append(
             Retired(target, EXPLICIT, draft.reason or "", draft.evidence, draft.replaces_as, forced)
         )
@@ -147,7 +148,7 @@ def _hindrance(draft: Draft, held: Fact, finding: Finding | None) -> Doubt | Non
     return None
 
 
-def _doubt(held: Fact, finding: Finding | None, kind: str, detail: str, *, force: bool = False) -> Doubt:
+def _doubt(held: Fact, finding: Finding | None, kind: ConflictKind, detail: str, *, force: bool = False) -> Doubt:
     """The doubt that a finding raises; `kind` and `detail` where there is none, or where they matter more."""
     if finding is None:
         return Doubt(held, kind, detail)

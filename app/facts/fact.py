@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from app.auth import Tier
 
 Retirement = Literal["superseded", "amended", "forgotten"]
+ConflictKind = Literal["value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,7 +127,7 @@ class Doubt:
     """A fact that may contradict the new one: both stay."""
 
     fact: Fact
-    kind: str
+    kind: ConflictKind
     detail: str
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()

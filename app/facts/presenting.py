@@ -55,7 +55,7 @@ def fact_out(fact: Fact) -> FactOut:
 
 def past_fact_out(fact: Fact, ending: Mapping[str, Any]) -> PastFactOut:
     """A fact of the past; `ending` holds retired_by, reason, evidence and rule."""
-    claims = {name: ending.get(name) for name in ("retired_by", "reason", "evidence", "rule")}
+    claims: dict[str, Any] = {name: ending.get(name) for name in ("retired_by", "reason", "evidence", "rule")}
     return PastFactOut.model_construct(
         **fact_members(fact), superseded_by=fact.superseded_by, retired_at=fact.retired_at, **claims
     )

@@ -85,7 +85,7 @@ async def replace_with_fact(
     check_proof(body.evidence, (successor.content, successor.source_quote), rules)
     if successor.valid_from < target.valid_from and not body.force:
         raise TargetNewer
-    forced = check_tier(successor.source_tier, target, body.force) or successor.valid_from < target.valid_from
+    forced = check_tier(successor.source_tier, target, force=body.force) or successor.valid_from < target.valid_from
     claim = _told(target, body, forced=forced)
     writing = Writing(caller, request_id, working)
     writing.retire(claim, successor, max(now, target.recorded_at, successor.recorded_at))

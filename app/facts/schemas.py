@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.auth import Tier
 from app.facts.addresses import normalise_subject
+from app.facts.fact import ConflictKind
 from app.text import Instant, Metadata, NonBlank
 
 LARGEST_CONTENT = 20_000
@@ -17,7 +18,6 @@ Kind = Literal["state", "event", "note", "digest"]
 WrittenKind = Literal["state", "event", "note"]
 Status = Literal["active", "superseded", "amended", "forgotten", "expired", "scheduled", "stale"]
 Outcome = Literal["created", "reaffirmed", "superseded"]
-ConflictKind = Literal["value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier"]
 
 
 def _subject(value: str) -> str:
