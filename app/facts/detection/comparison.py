@@ -30,6 +30,8 @@ def compare(new: str, held: str) -> Finding | None:
     if new == held:
         return None
     first, second = parse(new), parse(held)
+    if _say_the_same(first, second):
+        return None
     best: Finding | None = None
     for theirs in second.clauses[:MAX_CLAUSES]:
         for mine in first.clauses[:MAX_CLAUSES]:
@@ -38,6 +40,13 @@ def compare(new: str, held: str) -> Finding | None:
                 return _guarded(finding, first, second)
             best = best or finding
     return best
+
+
+def _say_the_same(new: Statement, held: Statement) -> bool:
+    return len(new.clauses) == len(held.clauses) and all(
+        mine.keys == theirs.keys and mine.denies == theirs.denies
+        for mine, theirs in zip(new.clauses, held.clauses, strict=True)
+    )
 
 
 def _compare_clauses(new: Clause, held: Clause) -> Finding | None:
@@ -51,7 +60,7 @@ def _compare_clauses(new: Clause, held: Clause) -> Finding | None:
         return polarity
     values = compare_values(new, held) or compare_values(inverted(new), inverted(held))
     if values == "quiet":
-        return None
+        return compare_ending(new, held)
     return (
         values
         or compare_change(new, held)

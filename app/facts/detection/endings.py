@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from app.facts.detection import lexicon
 from app.facts.detection.finding import Finding
-from app.facts.detection.frames import Clause, content_key, content_of, is_aux
+from app.facts.detection.frames import Clause, content_key, content_of
+from app.facts.detection.predicates import is_aux
 from app.facts.detection.segments import TYPED
 from app.facts.detection.tokens import Token
 

@@ -88,6 +88,11 @@ MANY_VERB_PREPOSITIONS = frozenset(
         "push-to post-to"
     ).split()
 )
+#: What is said to be done to a thing in, on or by one, may be done there by others as well.
+MANY_PARTICIPLES = frozenset(
+    "install document mention describe sell use speak share cite find grow eat see support accept recognise recognize "
+    "list test quote discuss explain know like love read occur happen appear show reproduce".split()
+)
 #: Adjectives whose "for" names what they are about rather than whom they hold for.
 REPUTED = frozenset("famous renowned celebrated notable notorious".split())
 #: Complements of "be" that name one of many: "fluent in", "allergic to", "compatible with".

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from app.facts.detection import lexicon
 from app.facts.detection.finding import Finding, conflict
-from app.facts.detection.frames import Clause, is_aux
+from app.facts.detection.frames import Clause
+from app.facts.detection.predicates import is_aux
 from app.facts.detection.segments import is_exception, is_scope, opens_segment, segments
 from app.facts.detection.tokens import Token
 

@@ -230,7 +230,7 @@ class Reader:
     def _word(self, piece: Piece) -> Token | None:
         low = piece.text.lower()
         first = not self.out
-        if low not in _SPECIAL and low.partition("-")[0] not in units.TENS:
+        if low not in _SPECIAL and "-" not in low:
             return word_token(piece, self.det, first=first, comma=self.comma)
         if low in lexicon.ARTICLES and not (piece.text == "A" and not first and not self.comma):
             if low == "the" or not self._per():
@@ -239,8 +239,14 @@ class Reader:
             return self._plain(piece, "per", "word")._replace(low="per")
         if low in {"each", "every"} and self._per():
             return self._plain(piece, "per", "word")._replace(low="per")
-        token = self._calendar(piece, low) or self._numeral(piece, low)
+        token = self._calendar(piece, low) or self._numeral(piece, low) or self._measure(piece, low)
         return token or word_token(piece, self.det, first=first, comma=self.comma)
+
+    def _measure(self, piece: Piece, low: str) -> Token | None:
+        """An amount as an adjective: "90-day", "two-hour"."""
+        number, _, unit = low.partition("-")
+        size = float(number) if number.isascii() and number.isdecimal() else units.NUMBER_WORDS.get(number)
+        return self._amount(piece, float(size), unit) if size is not None and unit in units.UNITS else None
 
     def _per(self) -> bool:
         """ "$99 a month", "three times a day": the article says "per"."""

@@ -8,7 +8,8 @@ direct objects as many-valued unless they are measured or serve one purpose.
 from typing import Literal, NamedTuple
 
 from app.facts.detection import lexicon
-from app.facts.detection.frames import Clause, is_aux
+from app.facts.detection.frames import Clause
+from app.facts.detection.predicates import is_aux
 from app.facts.detection.segments import TYPED, Segment, kind_of
 from app.facts.detection.tokens import Token
 
@@ -147,6 +148,8 @@ def _is_listing(slot: Slot, end: int, bridge: tuple[Token, ...], kinds: tuple[st
         return True
     if not passive and (verb.base, opener) in lexicon.MANY_VERB_PREPOSITIONS:
         return True
+    if opener and verb.base in lexicon.MANY_PARTICIPLES and not set(kinds) <= TYPED:
+        return verb.base not in lexicon.PURPOSE_VERBS or passive
     described = bridge[0].low if bridge else verb.low
     if described in lexicon.MANY_ADJECTIVES and not set(kinds) <= TYPED:
         return verb.key == "be" or passive

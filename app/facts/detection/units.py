@@ -69,9 +69,6 @@ for _alone, _names in {
 }.items():
     UNITS |= _units(_alone, f"{_names} 1")
 
-#: A single letter is a unit only straight after a number; these are too often something else to count as one alone.
-ATTACHED_ONLY = frozenset({"d", "m", "g", "t", "l", "w", "v", "in"})
-
 MULTIPLIERS = {
     "k": 1e3,
     "bn": 1e9,

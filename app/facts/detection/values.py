@@ -18,6 +18,9 @@ _COPULAS = frozenset(
     "er jest są kosztuje is zijn kost".split()
 )
 
+#: Where these are left out and another phrase stands in their place, the new statement holds elsewhere.
+_BOUNDING = frozenset({"for", "within", "across", "during", "under"})
+
 Quiet = Literal["quiet"]
 
 
@@ -115,6 +118,8 @@ def _same_frame(new: Clause, held: Clause, prefix: int, suffix: int) -> Finding 
         return "quiet"
     lost = lost_segments(new, held, new_parts[1:], held_parts[1:])
     narrowed = [part for part in new_parts[1:] if is_scope(new, part) and not _has_opener(held_parts, part)]
+    if lost and any(part.opener in _BOUNDING and not _has_opener(new_parts, part) for part in held_parts[1:]):
+        return "quiet" if len(new_parts) > 1 else _partial((removed,), (added,), lost)
     if lost or narrowed:
         return _partial((removed,), (added,), lost)
     # "Runs on v3.8.1": without its subject nobody knows that both speak of one thing.
