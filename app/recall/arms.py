@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import (
     ARRAY,
     REAL,
@@ -38,6 +40,8 @@ from app.recall.question import K1, B
 # Facts that an arm brings at most. It must not depend on how many are asked for, or a short list would not be
 # the beginning of a long one.
 DEPTH = 100
+# Retired facts that an arm brings at most: only those that meet the question well can lead to their heads.
+ECHO_DEPTH = 30
 # Retired facts that share words are looked through up to here, in the order in which they lie.
 MOST_ECHOES_READ = 2_000
 # pgvector's largest `vector` index; longer ones are indexed in half precision.
@@ -160,13 +164,13 @@ def _holds(view: FromClause, any_of: str) -> ColumnElement[bool]:
     return view.c.terms.op("@@")(bindparam(any_of, type_=TSQUERY))
 
 
-def _by_words(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shape) -> Subquery:
+def _by_words(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shape, depth: int = DEPTH) -> Subquery:
     newest = view.c.recorded_at if "recorded_at" in view.c else view.c.retired_at
     return (
         select(*_kept(view))
         .where(*where)
         .order_by(_presence(view, shape.terms).desc(), newest.desc(), view.c.id.desc())
-        .limit(literal_column(str(DEPTH)))
+        .limit(literal_column(str(depth)))
         .subquery()
     )
 
@@ -177,6 +181,7 @@ def _by_vector(
     profile: Profile,
     *,
     exact: bool,
+    depth: int = DEPTH,
 ) -> Subquery:
     distance = _distance(view, profile)
     # Adding nothing keeps the index out, so every row that the predicates leave is compared.
@@ -185,7 +190,7 @@ def _by_vector(
         select(*_kept(view))
         .where(*where, _of_profile(view, profile), view.c.embedding.is_not(None))
         .order_by(*order)
-        .limit(literal_column(str(DEPTH)))
+        .limit(literal_column(str(depth)))
         .subquery()
     )
 
@@ -258,9 +263,9 @@ def _echo_arms(shape: Shape) -> list[Subquery]:
             .limit(literal_column(str(MOST_ECHOES_READ)))
             .subquery()
         )
-        arms.append(_by_words(read, [], shape))
+        arms.append(_by_words(read, [], shape, ECHO_DEPTH))
     if shape.profile:
-        arms.append(_by_vector(fact_echoes, where, shape.profile, exact=False))
+        arms.append(_by_vector(fact_echoes, where, shape.profile, exact=False, depth=ECHO_DEPTH))
     return arms
 
 
@@ -335,6 +340,6 @@ async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, An
     return await _candidates(shape).rows(conn, **parameters)
 
 
-def occurrences(label_rank: float) -> float:
-    """How often a term occurs in a text, as far as its weight label tells: 0, 1, 2, 3.5 or 6."""
-    return round(label_rank * _OCCURRENCES_PER_RANK, 1)
+def occurrences(label_ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often terms occur in texts, as far as their weight labels tell: 0, 1, 2, 3.5 or 6."""
+    return np.round(label_ranks * _OCCURRENCES_PER_RANK, 1)

@@ -1,5 +1,6 @@
 """What recall found, in the shapes that go out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from app.facts.presenting import fact_out, past_fact_out
 from app.facts.queries import to_fact
 from app.facts.schemas import FactOut, PastFactOut
 from app.recall.question import Question
-from app.recall.ranking import ECHO, EXACT, RECENCY, VECTOR, WORDS, Echo, Match, Ranked, Ranks
+from app.recall.ranking import ECHO, EXACT, RECENCY, VECTOR, WORDS, Measures, Ranked, Ranks
 from app.recall.schemas import (
     AppliedOut,
     RanksOut,
@@ -19,6 +20,7 @@ from app.recall.schemas import (
     ScoresOut,
     TermOut,
 )
+from app.recall.search import Found
 
 _ENDING = ("retired_by", "reason", "evidence", "rule")
 
@@ -41,37 +43,29 @@ def past_out(row: Mapping[str, Any]) -> PastFactOut:
     return past_fact_out(to_fact(members), ending)
 
 
-def result_out(
-    ranked: Ranked,
-    fact: FactOut | PastFactOut,
-    *,
-    replaces: Sequence[ReplacedOut] = (),
-    conflicts: Sequence[UUID] = (),
-    via: Sequence[UUID] = (),
-    explain: bool,
-) -> ResultOut:
-    """A fact in its place; `via` are the facts that were followed to reach it."""
+def result_out(ranked: Ranked, fact: FactOut | PastFactOut, found: Found, *, explain: bool) -> ResultOut:
+    """A fact in its place; what it replaces and what contradicts it is for the caller to add."""
     return ResultOut.model_construct(
         fact=fact,
         score=ranked.score,
         relevance=round(ranked.relevance, 4),
-        ranks=_ranks_out(ranked.ranks) if explain else None,
-        scores=_scores_out(ranked.match) if explain else None,
-        forwarded_by=ranked.echo.id if ranked.echo else None,
-        replaces=list(replaces),
-        conflicts_with=list(conflicts),
-        via=list(via),
+        ranks=_ranks_out(found.ranks, ranked.best) if explain else None,
+        scores=_scores_out(found.measured, ranked.best) if explain else None,
+        forwarded_by=found.seen[ranked.best].echo_id,
+        replaces=[],
+        conflicts_with=[],
+        via=[],
     )
 
 
-def retired_out(ranked: Ranked, echo: Echo, fact: PastFactOut, *, explain: bool) -> ResultOut:
+def retired_out(ranked: Ranked, echo: int, fact: PastFactOut, found: Found, *, explain: bool) -> ResultOut:
     """A retired fact, shown with the score of the one that it stands below."""
     return ResultOut.model_construct(
         fact=fact,
         score=ranked.score,
-        relevance=round(echo.likelihood, 4),
-        ranks=None,
-        scores=_scores_out(echo.match) if explain else None,
+        relevance=round(float(found.measured.relevance[echo]), 4),
+        ranks=_ranks_out(found.ranks, echo) if explain else None,
+        scores=_scores_out(found.measured, echo) if explain else None,
         forwarded_by=None,
         replaces=[],
         conflicts_with=[],
@@ -79,15 +73,22 @@ def retired_out(ranked: Ranked, echo: Echo, fact: PastFactOut, *, explain: bool)
     )
 
 
-def _ranks_out(ranks: Ranks) -> RanksOut:
+def _ranks_out(ranks: Ranks, at: int) -> RanksOut:
     return RanksOut.model_construct(
-        vector=ranks.vector, words=ranks.words, exact=ranks.exact, recency=ranks.recency
+        vector=int(ranks.vector[at]) or None,
+        words=int(ranks.words[at]) or None,
+        exact=int(ranks.exact[at]) or None,
+        recency=int(ranks.recency[at]),
     )
 
 
-def _scores_out(found: Match) -> ScoresOut:
+def _scores_out(measured: Measures, at: int) -> ScoresOut:
+    cosine = float(measured.cosine[at])
     return ScoresOut.model_construct(
-        vector=found.cosine, words=found.words, exact=found.exact, share=found.share
+        vector=None if math.isnan(cosine) else cosine,
+        words=float(measured.words[at]),
+        exact=float(measured.exact[at]),
+        share=float(measured.share[at]),
     )
 
 
@@ -106,7 +107,5 @@ def applied_out(ask: RecallIn, scopes: Sequence[str] | None, asked: Question | N
         as_of=ask.as_of,
         known_at=ask.known_at,
         weights=weights if ask.explain else None,
-        terms=[TermOut.model_construct(term=term, weight=weight) for term, weight in terms]
-        if ask.explain
-        else None,
+        terms=[TermOut.model_construct(term=term, weight=weight) for term, weight in terms] if ask.explain else None,
     )

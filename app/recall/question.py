@@ -77,9 +77,7 @@ def question(words: Sequence[Word], corpus: Corpus) -> Question:
         terms=terms,
         weights=tuple(inverse_frequency(corpus.frequencies.get(term, 0), corpus.facts) for term in terms),
         words=tuple(_placed(word, place) for word in words if kept.issuperset(word.parts)),
-        names=tuple(
-            dict.fromkeys(place[name] for word in words for name in word.identifiers if name in place)
-        ),
+        names=tuple(dict.fromkeys(place[name] for word in words for name in word.identifiers if name in place)),
         fetching=_within_budget(held, corpus),
         echoing=_within_budget(missing + held, corpus),
         average_length=corpus.average_length,

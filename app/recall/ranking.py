@@ -1,10 +1,17 @@
-"""How well a fact answers, and in which order the facts come. Pure: numbers in, order out."""
+"""How well texts answer a question, and in which order the facts come. Pure: numbers in, order out.
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+A *sighting* is one text that an arm found: a current fact, or a retired one that stands for the head of its chain.
+Everything measured is an array with one entry for each sighting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
 
 from app.recall.question import K1, B, Question
 from app.recall.relevance import relevance
@@ -17,212 +24,170 @@ VECTOR, WORDS, EXACT, RECENCY = 1.0, 1.0, 1.5, 0.04
 ECHO = 0.97
 _DAY_S = 86_400
 
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How a text meets a question.
-
-    `cosine` is None without a vector; `words` is BM25; `exact` the weight of the exact names that it carries;
-    `share` the part of the question's weight that its terms cover, 0 to 1.
-    """
-
-    cosine: float | None = None
-    words: float = 0.0
-    exact: float = 0.0
-    share: float = 0.0
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Echo:
-    """A retired fact that meets the question."""
-
-    id: UUID
-    retired_at: datetime
-    match: Match
-
-    @property
-    def likelihood(self) -> float:
-        """How likely the retired text would answer."""
-        return relevance(self.match.cosine, self.match.share)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A fact that an arm found, or that stands at the end of the chain of a retired fact that one found."""
+class Sighting(NamedTuple):
+    """A text that an arm found. Where `echo_id` is set it is that retired fact's, and `id` is its head's."""
 
     id: UUID
     scope: str
     subject: str | None
     observed_at: datetime
     recorded_at: datetime
-    match: Match | None
-    echoes: tuple[Echo, ...] = ()
+    echo_id: UUID | None = None
+    retired_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """How each text meets the question.
+
+    `cosine` is not a number without a vector; `words` is BM25; `exact` the weight of the exact names that it
+    carries; `share` the part of the question's weight that its terms cover; `relevance` how likely it answers.
+    """
+
+    cosine: Floats
+    words: Floats
+    exact: Floats
+    share: Floats
+    relevance: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The place of a text in each arm, 1 the best, None where the arm did not find it.
+    """The place of each text in each arm, 1 the best, 0 where the arm did not find it; equals share a place.
 
-    Equal scores share a place. The place by recency is 1 + the whole days since the fact was observed.
+    The place by recency is 1 + the whole days since the fact was observed.
     """
 
-    vector: int | None
-    words: int | None
-    exact: int | None
-    recency: int
+    vector: Places
+    words: Places
+    exact: Places
+    recency: Places
 
     @property
-    def fused(self) -> float:
+    def fused(self) -> Floats:
         """The sum of weight / (K + place) over the arms."""
-        placed = (
-            (VECTOR, self.vector),
-            (WORDS, self.words),
-            (EXACT, self.exact),
-            (RECENCY, self.recency),
-        )
-        return sum(weight / (K + place) for weight, place in placed if place is not None)
+        total = RECENCY / (K + self.recency)
+        for weight, place in ((VECTOR, self.vector), (WORDS, self.words), (EXACT, self.exact)):
+            total = total + np.where(place > 0, weight / (K + place), 0.0)
+        return total
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A candidate in its place, by the ranks of its own text or, where `echo` is set, of that retired one."""
+class Ranked(NamedTuple):
+    """A fact in its place, by the sighting `best`; `echoes` are the sightings of retired facts that it stands for."""
 
-    candidate: Candidate
-    ranks: Ranks
+    id: UUID
+    scope: str
+    subject: str | None
+    recorded_at: datetime
     score: float
     relevance: float
-    echo: Echo | None = None
-
-    @property
-    def match(self) -> Match:
-        return self.echo.match if self.echo else self.candidate.match or Match()
+    best: int
+    echoes: tuple[int, ...]
 
 
-def match(cosine: float | None, frequencies: Sequence[float], length: int, asked: Question) -> Match:
-    """How a text of `length` words meets the question, which has each of its terms so often in it."""
-    norm = K1 * (1 - B + B * length / asked.average_length)
-    weights = asked.weights
-    return Match(
+def measure(cosine: Floats, lengths: Floats, frequencies: Floats, asked: Question) -> Measures:
+    """Measure texts of these lengths in words; `frequencies` is of shape (texts, terms of the question)."""
+    weights = np.array(asked.weights)
+    norm = K1 * (1 - B + B * lengths / asked.average_length)
+    saturated = frequencies * (K1 + 1) / (frequencies + norm[:, np.newaxis])
+    present = frequencies > 0
+    names = list(asked.names)
+    share = _share(present, weights, asked)
+    return Measures(
         cosine=cosine,
-        words=sum(
-            weight * frequency * (K1 + 1) / (frequency + norm)
-            for weight, frequency in zip(weights, frequencies, strict=True)
-            if frequency
-        ),
-        exact=sum(weights[name] for name in asked.names if frequencies[name]),
-        share=_share(frequencies, asked),
+        words=saturated @ weights,
+        exact=present[:, names] @ weights[names],
+        share=share,
+        relevance=relevance(cosine, share),
     )
 
 
-def _share(frequencies: Sequence[float], asked: Question) -> float:
+def _share(present: NDArray[np.bool_], weights: Floats, asked: Question) -> Floats:
     """A word is covered by any of its wholes, or else by those of its parts that are there."""
-    total = covered = 0.0
+    covered = np.zeros(len(present))
+    total = 0.0
     for word in asked.words:
-        whole = any(frequencies[at] for at in word.wholes)
-        for at in word.parts:
-            total += asked.weights[at]
-            covered += asked.weights[at] if whole or frequencies[at] else 0.0
-    return covered / total if total else 0.0
+        parts, wholes = list(word.parts), list(word.wholes)
+        total += float(weights[parts].sum())
+        there: NDArray[np.bool_] = present[:, parts]
+        if wholes:
+            there = np.logical_or(there, present[:, wholes].any(axis=1, keepdims=True))
+        covered += there @ weights[parts]
+    return covered / total if total else covered
 
 
-def rank(candidates: Sequence[Candidate], now: datetime, precedence: Sequence[str] = ()) -> list[Ranked]:
-    """Every candidate, best first: by score, then the one recorded later, then the higher id.
+def places(seen: Sequence[Sighting], measured: Measures, now: datetime) -> Ranks:
+    """1 + how many current facts score higher; for an echo, higher or as high: it never precedes its equal."""
+    echo = np.array([one.echo_id is not None for one in seen], bool)
+    days = np.array([max(0, int((now - one.observed_at).total_seconds() // _DAY_S)) for one in seen], np.int64)
+    return Ranks(
+        vector=_places(measured.cosine, echo),
+        words=_places(np.where(measured.words > 0, measured.words, np.nan), echo),
+        exact=_places(np.where(measured.exact > 0, measured.exact, np.nan), echo),
+        recency=1 + days,
+    )
 
-    `precedence` are scopes in the order asked: where several answer the same subject, the first one leads.
+
+def _places(scores: Floats, echo: NDArray[np.bool_]) -> Places:
+    # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
+    rounded = np.round(scores, 6)
+    found = ~np.isnan(rounded)
+    live = np.sort(rounded[found & ~echo])
+    beaten_by = len(live) - np.searchsorted(live, rounded, side="right")
+    met_by = len(live) - np.searchsorted(live, rounded, side="left")
+    return np.where(found, 1 + np.where(echo, met_by, beaten_by), 0)
+
+
+def rank(seen: Sequence[Sighting], measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> list[Ranked]:
+    """Every fact once, best first: by score, then the one recorded later, then the higher id.
+
+    A current fact is seen at most once. `precedence` are scopes in the order asked: where several answer the same
+    subject, the first one leads.
     """
-    live = [candidate.match for candidate in candidates if candidate.match]
-    arms = _Arms(
-        _ascending(found.cosine for found in live),
-        _ascending(found.words or None for found in live),
-        _ascending(found.exact or None for found in live),
-    )
-    ranked = [_best(candidate, arms, now) for candidate in candidates]
-    ranked.sort(
-        key=lambda one: (one.score, one.candidate.recorded_at, one.candidate.id),
-        reverse=True,
-    )
+    discount = np.array([1.0 if one.echo_id is None else ECHO for one in seen])
+    scores, likely = (ranks.fused * discount).tolist(), (measured.relevance * discount).tolist()
+    of_fact: dict[UUID, list[int]] = {}
+    for at, one in enumerate(seen):
+        of_fact.setdefault(one.id, []).append(at)
+    ranked = [
+        _ranked(seen, sightings, scores, likely)
+        if len(sightings) > 1
+        else _alone(seen[sightings[0]], sightings[0], scores, likely)
+        for sightings in of_fact.values()
+    ]
+    ranked.sort(key=lambda one: (one.score, one.recorded_at, one.id), reverse=True)
     return _in_precedence(ranked, precedence)
 
 
-@dataclass(frozen=True, slots=True)
-class _Arms:
-    """The scores of the live candidates in each arm, ascending."""
-
-    vector: list[float]
-    words: list[float]
-    exact: list[float]
-
-    def ranks(self, found: Match, days: int) -> Ranks:
-        """1 + how many live candidates score higher."""
-        return Ranks(
-            vector=_place(self.vector, found.cosine, bisect_right),
-            words=_place(self.words, found.words or None, bisect_right),
-            exact=_place(self.exact, found.exact or None, bisect_right),
-            recency=1 + days,
-        )
-
-    def ranks_behind(self, found: Match, days: int) -> Ranks:
-        """1 + how many live candidates score as high or higher: an echo never comes before its equal."""
-        return Ranks(
-            vector=_place(self.vector, found.cosine, bisect_left),
-            words=_place(self.words, found.words or None, bisect_left),
-            exact=_place(self.exact, found.exact or None, bisect_left),
-            recency=1 + days,
-        )
+def _alone(fact: Sighting, at: int, scores: list[float], likely: list[float]) -> Ranked:
+    echoes = () if fact.echo_id is None else (at,)
+    return Ranked(fact.id, fact.scope, fact.subject, fact.recorded_at, scores[at], likely[at], at, echoes)
 
 
-def _best(candidate: Candidate, arms: _Arms, now: datetime) -> Ranked:
-    days = max(0, int((now - candidate.observed_at).total_seconds() // _DAY_S))
-    standings = []
-    if candidate.match:
-        ranks = arms.ranks(candidate.match, days)
-        standings.append(
-            Ranked(
-                candidate,
-                ranks,
-                ranks.fused,
-                relevance(candidate.match.cosine, candidate.match.share),
-            )
-        )
-    for echo in candidate.echoes:
-        ranks = arms.ranks_behind(echo.match, days)
-        standings.append(Ranked(candidate, ranks, ECHO * ranks.fused, ECHO * echo.likelihood, echo))
-    best = max(standings, key=lambda one: (one.score, one.echo is None))
-    return replace(best, relevance=max(one.relevance for one in standings))
+def _ranked(seen: Sequence[Sighting], sightings: Sequence[int], scores: list[float], likely: list[float]) -> Ranked:
+    best = max(sightings, key=lambda at: (scores[at], seen[at].echo_id is None))
+    return _alone(seen[best], best, scores, likely)._replace(
+        relevance=max(likely[at] for at in sightings),
+        echoes=tuple(at for at in sightings if seen[at].echo_id is not None),
+    )
 
 
 def _in_precedence(ranked: list[Ranked], precedence: Sequence[str]) -> list[Ranked]:
     """Within each subject, give the places that its facts hold to them in the order of their scopes."""
     order = {scope: at for at, scope in enumerate(precedence)}
-    if len(order) < 2:
+    if len(order) < 2:  # One scope has nothing to precede.
         return ranked
-    places: dict[str, list[int]] = {}
+    held: dict[str, list[int]] = {}
     for at, one in enumerate(ranked):
-        if one.candidate.subject is not None:
-            places.setdefault(one.candidate.subject, []).append(at)
+        if one.subject is not None:
+            held.setdefault(one.subject, []).append(at)
     arranged = list(ranked)
-    for held in places.values():
-        by_scope = sorted(
-            (ranked[at] for at in held),
-            key=lambda one: order.get(one.candidate.scope, len(order)),
-        )
-        for at, one in zip(held, by_scope, strict=True):
-            arranged[at] = replace(one, score=ranked[at].score)
+    for taken in held.values():
+        by_scope = sorted((ranked[at] for at in taken), key=lambda one: order.get(one.scope, len(order)))
+        for at, one in zip(taken, by_scope, strict=True):
+            arranged[at] = one._replace(score=ranked[at].score)
     return arranged
-
-
-def _ascending(scores: Iterable[float | None]) -> list[float]:
-    return sorted(_rounded(score) for score in scores if score is not None)
-
-
-def _place(
-    ascending: list[float],
-    score: float | None,
-    bisect: Callable[[list[float], float], int],
-) -> int | None:
-    return None if score is None else 1 + len(ascending) - bisect(ascending, _rounded(score))
-
-
-def _rounded(score: float) -> float:
-    # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
-    return round(score, 6)

@@ -69,9 +69,7 @@ class _Filters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     subject: Subject | None = Field(default=None, description="Only facts at this address.")
-    min_tier: Tier | None = Field(
-        default=None, description="Only facts from a source trusted at least this much."
-    )
+    min_tier: Tier | None = Field(default=None, description="Only facts from a source trusted at least this much.")
     as_of: Instant | None = Field(
         default=None,
         description="What was true at this instant, facts that were retired since included.",
@@ -199,25 +197,19 @@ class ResultOut(BaseModel):
         description="The fact. A retired one, shown only on request, also says when and why it ended."
     )
     score: float = Field(description="Orders the results of one recall; means nothing across recalls.")
-    relevance: float = Field(
-        description="How likely this answers the question, 0 to 1, whatever else is stored."
-    )
+    relevance: float = Field(description="How likely this answers the question, 0 to 1, whatever else is stored.")
     ranks: RanksOut | None = Field(description="With `explain`: the place in each arm.")
     scores: ScoresOut | None = Field(description="With `explain`: what each arm measured.")
     forwarded_by: UUID | None = Field(description="The retired fact whose words led here, where that was so.")
     replaces: list[ReplacedOut] = Field(description="The retired facts that this one stands for.")
-    conflicts_with: list[UUID] = Field(
-        description="Current facts that contradict this one: nobody has decided yet."
-    )
+    conflicts_with: list[UUID] = Field(description="Current facts that contradict this one: nobody has decided yet.")
     via: list[UUID] = Field(description="The facts that were followed to reach this one, first to last.")
 
 
 class SuppressedOut(BaseModel):
     """Facts that meet the question and were held back, by reason."""
 
-    retired: int = Field(
-        description="Retired facts that meet it; what replaced them is among the candidates."
-    )
+    retired: int = Field(description="Retired facts that meet it; what replaced them is among the candidates.")
     scheduled: int = Field(description="Facts that share words with it and are not valid yet.")
     expired: int = Field(description="Facts that share words with it and are no longer valid.")
     below_min_relevance: int = Field(description="Candidates below `min_relevance`.")

@@ -1,11 +1,14 @@
 """One search of the memory: what the arms find for a question, weighed and put in order."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+import numpy as np
 
 from app.analyzer import Word, quoted
 from app.auth import Tier, tiers_from
@@ -15,8 +18,8 @@ from app.facts.visibility import Sight
 from app.recall import arms, queries
 from app.recall.arms import DEPTH, Shape
 from app.recall.question import Corpus, Question, any_of, question, terms_to_look_up
-from app.recall.ranking import Candidate, Echo, Match, Ranked, match, rank
-from app.recall.relevance import LIKELY, relevance
+from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
+from app.recall.relevance import LIKELY
 
 # Up to so many facts are compared one by one with the question's vector: about 2 µs each.
 FEW_FACTS = 1_000
@@ -25,6 +28,7 @@ FEW_FACTS = 1_000
 _INDEX_STEP = 6
 # A moment of the past has no counts of its own, so there the whole store decides.
 _FEW_IN_THE_PAST = 20_000
+_COUNTED_ONLY = ("scheduled", "expired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,18 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found. `forgotten` holds, by id, the ranked facts that nothing stands for."""
+    """What a search found: the sightings, how they meet the question, and the facts in order.
+
+    `forgotten` are the retired facts among them that nothing stands for; `held_back` counts by reason.
+    """
 
     asked: Question
+    seen: Sequence[Sighting]
+    measured: Measures
+    ranks: Ranks
     ranked: list[Ranked]
-    forgotten: frozenset[UUID] = frozenset()
-    held_back: Mapping[str, int] = field(default_factory=dict)
+    forgotten: frozenset[UUID]
+    held_back: Mapping[str, int]
 
 
 async def search(
@@ -92,11 +102,7 @@ def _is_cheaper_exactly(wanted: Wanted, facts: int, indexed: int) -> bool:
     if wanted.as_of is not None:
         return max(facts, indexed) <= _FEW_IN_THE_PAST
     everything = max(facts, indexed)
-    return (
-        wanted.subject is not None
-        or facts <= FEW_FACTS
-        or facts < math.sqrt(DEPTH * _INDEX_STEP * everything)
-    )
+    return wanted.subject is not None or facts <= FEW_FACTS or facts < math.sqrt(DEPTH * _INDEX_STEP * everything)
 
 
 def _is_short(rows: Sequence[Row], facts: int, wanted: Wanted) -> bool:
@@ -136,49 +142,49 @@ def _statement(
     }
 
 
-def _found(rows: Iterable[Row], asked: Question, wanted: Wanted, now: datetime) -> Found:
-    matches: dict[UUID, Match] = {}
-    places: dict[UUID, Row] = {}
-    echoes: dict[UUID, dict[UUID, Echo]] = {}
-    forgotten: set[UUID] = set()
-    held_back: dict[str, set[UUID]] = {"retired": set(), "scheduled": set(), "expired": set()}
-    for row in rows:
-        held, id_ = row["held"], row["id"]
-        if held in ("worded", "near") and id_ in matches:
-            continue
-        met = match(row["cosine"], _frequencies(row, asked), row["term_length"], asked)
-        likely = relevance(met.cosine, met.share) >= LIKELY
-        if held in ("scheduled", "expired"):
-            held_back[held].update([id_] if likely else [])
-            continue
-        places[id_] = row
-        if held in ("worded", "near"):
-            matches[id_] = met
-            continue
-        echoes.setdefault(id_, {})[row["echo_id"]] = Echo(row["echo_id"], row["retired_at"], met)
-        held_back["retired"].update([row["echo_id"]] if likely else [])
-        forgotten.update([id_] if held == "forgotten" else [])
-    candidates = [_candidate(row, matches.get(id_), echoes.get(id_, {})) for id_, row in places.items()]
+def _found(rows: Sequence[Row], asked: Question, wanted: Wanted, now: datetime) -> Found:
+    rows = _each_once(rows)
+    everything = _measured(rows, asked)
+    likely = np.flatnonzero(everything.relevance >= LIKELY).tolist()
+    counted = Counter(rows[at]["held"] for at in likely)
+    kept = [at for at, row in enumerate(rows) if row["held"] not in _COUNTED_ONLY]
+    seen = [_sighting(rows[at]) for at in kept]
+    measured = Measures(**{name: getattr(everything, name)[kept] for name in Measures.__slots__})
+    ranks = places(seen, measured, now)
     return Found(
         asked=asked,
-        ranked=rank(candidates, now, wanted.precedence),
-        forgotten=frozenset(forgotten),
-        held_back={reason: len(ids) for reason, ids in held_back.items()},
+        seen=seen,
+        measured=measured,
+        ranks=ranks,
+        ranked=rank(seen, measured, ranks, wanted.precedence),
+        forgotten=frozenset(row["id"] for row in rows if row["held"] == "forgotten"),
+        held_back={
+            "retired": counted["echo"] + counted["forgotten"],
+            "scheduled": counted["scheduled"],
+            "expired": counted["expired"],
+        },
     )
 
 
-def _frequencies(row: Row, asked: Question) -> list[float]:
-    ranks = row["label_ranks"][: len(asked.terms)]
-    return [arms.occurrences(rank) if rank else 0.0 for rank in ranks]
+def _each_once(rows: Sequence[Row]) -> list[Row]:
+    """The rows without those that a second arm brought again."""
+    return list({(row["id"], row["echo_id"]): row for row in rows}.values())
 
 
-def _candidate(row: Row, met: Match | None, echoes: Mapping[UUID, Echo]) -> Candidate:
-    return Candidate(
-        id=row["id"],
-        scope=row["scope"],
-        subject=row["subject"],
-        observed_at=row["observed_at"],
-        recorded_at=row["recorded_at"],
-        match=met,
-        echoes=tuple(echoes.values()),
+def _measured(rows: Sequence[Row], asked: Question) -> Measures:
+    cosine = np.array([row["cosine"] for row in rows], np.float64)
+    lengths = np.array([row["term_length"] for row in rows], np.float64)
+    ranks = np.array([row["label_ranks"] for row in rows], np.float64).reshape(len(rows), -1)
+    return measure(cosine, lengths, arms.occurrences(ranks[:, : len(asked.terms)]), asked)
+
+
+def _sighting(row: Row) -> Sighting:
+    return Sighting(
+        row["id"],
+        row["scope"],
+        row["subject"],
+        row["observed_at"],
+        row["recorded_at"],
+        row["echo_id"],
+        row["retired_at"],
     )

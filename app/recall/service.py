@@ -51,7 +51,7 @@ async def recall(service: Service, caller: Caller, ask: RecallIn) -> RecallOut:
     async with service.database.reading() as conn:
         found = await _search(conn, asking, wanted, direction, allowance)
         lines, below = lines_of(found, ask) if found else ([], 0)
-        results = await results_of(conn, caller, ask, lines[: ask.k])
+        results = await results_of(conn, caller, ask, found, lines[: ask.k]) if found else []
     framed = ask.format == "context"
     shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
     return RecallOut.model_construct(
@@ -76,9 +76,7 @@ async def _direction(service: Service, asking: _Asking, allowance: float) -> Dir
         async with asyncio.timeout(allowance * _FOR_THE_EMBEDDER):
             vectors = await service.embedder.embed_queries([asking.ask.query])
     except (EmbedderUnavailable, TimeoutError) as problem:
-        service.unavailable["vector"] = (
-            problem.cause if isinstance(problem, EmbedderUnavailable) else "timeout"
-        )
+        service.unavailable["vector"] = problem.cause if isinstance(problem, EmbedderUnavailable) else "timeout"
         asking.degraded.append("vector")
         return None
     service.unavailable.pop("vector", None)
