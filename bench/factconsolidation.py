@@ -47,7 +47,7 @@ def write(client: httpx.Client, facts: list[dict[str, Any]], scope: str, arm: st
     client.patch("/v1/namespaces/default", json={"policy": ARMS[arm]}).raise_for_status()
     started = time.perf_counter()
     for fact in facts:
-        body = {"content": fact["text"], "scope": scope}
+        body: dict[str, Any] = {"content": fact["text"], "scope": scope}
         if arm == "subject":
             body["subject"] = fact["subject"]
         client.post("/v1/facts", json=body).raise_for_status()
@@ -58,7 +58,7 @@ def current_texts(client: httpx.Client, scope: str) -> set[str]:
     texts: set[str] = set()
     cursor = None
     while True:
-        params: dict[str, str | int] = {"scope": scope, "limit": 200} | ({"cursor": cursor} if cursor else {})
+        params: dict[str, Any] = {"scope": scope, "limit": 200} | ({"cursor": cursor} if cursor else {})
         page = client.get("/v1/facts", params=params).raise_for_status().json()
         texts.update(item["content"] for item in page["items"])
         cursor = page["next_cursor"]
@@ -99,7 +99,7 @@ def ask(
     leaks = stale_anywhere = 0
     times: list[float] = []
     for question in questions:
-        body = {"query": question["question"], "scopes": [scope], "k": K, "hops": hops}
+        body: dict[str, Any] = {"query": question["question"], "scopes": [scope], "k": K, "hops": hops}
         started = time.perf_counter()
         answer = client.post("/v1/recall", json=body).raise_for_status().json()
         times.append((time.perf_counter() - started) * 1000)

@@ -22,7 +22,7 @@ from pgvector.psycopg import register_vector
 from app import embedded
 from app.embedding import LocalEmbedder
 from app.schema import migrate
-from bench.writing import floor, rows_for, sentences
+from bench.writing import PROFILE, floor, rows_for, sentences
 
 _POLICY = """
     CREATE POLICY one_namespace ON ledger.facts
@@ -46,10 +46,10 @@ _READS = {
 
 def fill(conn: psycopg.Connection[Any], facts: int) -> tuple[list[str], Any, list[Any]]:
     embedder = LocalEmbedder()
-    conn.execute("SELECT register_embedding_profile(%s, 256)", (embedder.profile.name,))
+    conn.execute("SELECT register_embedding_profile(%s, 256)", (PROFILE,))
     texts = sentences(facts, 1)
     vectors = asyncio.run(embedder.embed_documents(texts))
-    rows = rows_for(texts, embedder, vectors)
+    rows = rows_for(texts, PROFILE, vectors)
     for start in range(0, facts, 1_000):
         floor(conn, rows[start : start + 1_000])
     return texts, vectors, [row[0] for row in rows]

@@ -34,6 +34,7 @@ _FACTS = """
     VALUES ('default', %s, %s, %s, 'note', NULL, %s, sha256(%s::bytea), 'observed', '{}', '{}', now(), now(), now(),
         %s, %s, %s::tsvector, %s)
 """
+PROFILE = "wordllama-l2-supercat-256"
 _USE = "INSERT INTO fact_use (namespace, fact_id, last_observed_at) VALUES ('default', %s, now())"
 _AUDIT = """
     INSERT INTO audit_events (namespace, actor, action, scope, fact_id, detail)
@@ -50,8 +51,7 @@ def sentences(count: int, seed: int) -> list[str]:
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
     rng = random.Random(seed + 1)
     return [
-        f"{' '.join(rng.choices(vocabulary, weights, k=rng.randint(9, 19)))} {seed}x{number}"
-        for number in range(count)
+        f"{' '.join(rng.choices(vocabulary, weights, k=rng.randint(9, 19)))} {seed}x{number}" for number in range(count)
     ]
 
 
@@ -65,13 +65,13 @@ def ours(client: httpx.Client, texts: list[str]) -> float:
     return seconds
 
 
-def rows_for(texts: list[str], embedder: LocalEmbedder, vectors: Any) -> list[tuple[Any, ...]]:
+def rows_for(texts: list[str], profile: str, vectors: Any) -> list[tuple[Any, ...]]:
     scope = f"floor-{uuid.uuid4().hex[:8]}"
     rows = []
     for text, vector in zip(texts, vectors, strict=True):
         terms, id_ = analyze(text), uuid7()
         literal = tsvector_literal(terms)
-        rows.append((id_, id_, scope, text, text, embedder.profile.name, vector, literal, terms.length))
+        rows.append((id_, id_, scope, text, text, profile, vector, literal, terms.length))
     return rows
 
 
@@ -109,7 +109,7 @@ def main() -> None:
                 mine.append(ours(client, sentences(options.facts, 2 * number)))
                 texts = sentences(options.facts, 2 * number + 1)
                 vectors = asyncio.run(_embed(embedder, texts))
-                theirs.append(floor(conn, rows_for(texts, embedder, vectors)))
+                theirs.append(floor(conn, rows_for(texts, PROFILE, vectors)))
     for name, seconds in (("ours", mine), ("plain psycopg", theirs)):
         rate = options.facts / statistics.median(seconds)
         each = ", ".join(f"{second:.2f}" for second in seconds)
