@@ -16,14 +16,11 @@ from sqlalchemy import (
     Text,
     Uuid,
     bindparam,
-    cast,
     insert,
-    or_,
-    select,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import JSONB
 
-from app.db import Connection, Row, Statement
+from app.db import Connection, Statement
 
 audit_events = Table(
     "audit_events",
@@ -64,53 +61,4 @@ async def record(conn: Connection, events: Sequence[Event]) -> None:
     await _record.run_many(
         conn,
         [{name: getattr(event, name) for name in _FIELDS} | {"detail": Jsonb(event.detail)} for event in events],
-    )
-
-
-_page = Statement(
-    select(audit_events)
-    .where(
-        audit_events.c.namespace == bindparam("namespace", type_=Text),
-        or_(
-            bindparam("before", type_=BigInteger).is_(None),
-            audit_events.c.id < cast(bindparam("before", type_=BigInteger), BigInteger),
-        ),
-        or_(
-            bindparam("fact_id", type_=Uuid).is_(None),
-            audit_events.c.fact_id == bindparam("fact_id", type_=Uuid),
-        ),
-        or_(
-            bindparam("action", type_=Text).is_(None),
-            audit_events.c.action == bindparam("action", type_=Text),
-        ),
-        or_(
-            bindparam("scopes", type_=ARRAY(Text)).is_(None),
-            audit_events.c.scope.is_(None),
-            audit_events.c.scope == bindparam("scopes", type_=ARRAY(Text)).any_(),
-        ),
-    )
-    .order_by(audit_events.c.id.desc())
-    .limit(bindparam("limit", type_=BigInteger))
-)
-
-
-async def page(
-    conn: Connection,
-    namespace: str,
-    *,
-    limit: int,
-    before: int | None = None,
-    fact_id: UUID | None = None,
-    action: str | None = None,
-    scopes: Sequence[str] | None = None,
-) -> list[Row]:
-    """Events, newest first; those of the given scopes where scopes are given."""
-    return await _page.rows(
-        conn,
-        namespace=namespace,
-        limit=limit,
-        before=before,
-        fact_id=fact_id,
-        action=action,
-        scopes=None if scopes is None else list(scopes),
     )

@@ -206,7 +206,7 @@ def _look_around(draft: Draft, decision: Decision, working: Working, rules: Rule
 
 
 def _addresses_differ(draft: Draft, held: Fact) -> bool:
-    return draft.subject is not None and held.subject is not None and draft.subject != held.subject
+    return draft.subject is not None and held.subject is not None and held.subject not in draft.addresses
 
 
 def _judge_neighbour(draft: Draft, held: Fact, finding: Finding, decision: Decision, rules: Rules) -> None:
@@ -214,7 +214,7 @@ def _judge_neighbour(draft: Draft, held: Fact, finding: Finding, decision: Decis
         rules.policy == "auto_inferred"
         and finding.retires
         # A fact without a subject would leave the held one's subject without an answer.
-        and (held.subject is None or held.subject == draft.subject)
+        and (held.subject is None or held.subject in draft.addresses)
     )
     if not may_retire:
         decision.doubts.append(_doubt(held, finding, finding.kind, finding.detail))

@@ -62,7 +62,8 @@ class Fact:
 class Draft:
     """A statement that was checked, analysed and embedded, before it meets what the ledger holds.
 
-    `position` is its place in the batch; `selective` are its rare terms, by which its neighbours are found.
+    `position` is its place in the batch; `selective` are its rare terms, by which its neighbours are found;
+    `aliases` are other names of its subject, under which facts may have been written before.
     """
 
     scope: str
@@ -94,6 +95,12 @@ class Draft:
     force: bool = False
     position: int = 0
     selective: tuple[str, ...] = ()
+    aliases: list[str] = field(default_factory=list)
+
+    @property
+    def addresses(self) -> list[str | None]:
+        """The names under which facts about its subject may stand, the one that it is stored under first."""
+        return [self.subject, *self.aliases]
 
     @property
     def place(self) -> str:

@@ -273,7 +273,7 @@ _heads = Statement(
 
 async def load(conn: Connection, namespace: str, drafts: Sequence[Draft], ids: Sequence[UUID]) -> list[Fact]:
     """The facts that the drafts meet: the same text, the states at their addresses, and those named by id."""
-    subjects = {(d.scope, d.subject) for d in drafts if d.subject is not None}
+    subjects = {(d.scope, subject) for d in drafts for subject in d.addresses if subject is not None}
     texts = {(d.scope, d.content_hash) for d in drafts}
     rows = await _load.rows(
         conn,

@@ -42,7 +42,9 @@ def _filter(name: str) -> ColumnElement[bool]:
         return tuple_(table.recorded_at, table.id) < tuple_(
             bindparam("after_recorded_at", type_=_TIME), bindparam("after_id", type_=Uuid)
         )
-    columns = {"subject": table.subject, "kind": table.kind, "agent": table.agent, "tier": table.source_tier}
+    if name == "subjects":
+        return table.subject == bindparam("subjects", type_=ARRAY(Text)).any_()
+    columns = {"kind": table.kind, "agent": table.agent, "tier": table.source_tier}
     return columns[name] == bindparam(name, type_=Text)
 
 

@@ -14,7 +14,7 @@ from app.errors import (
     SelfSupersede,
     TargetNewer,
 )
-from app.facts import lifecycle, queries
+from app.facts import lifecycle, queries, vocabulary
 from app.facts.addresses import content_hash, lock_key
 from app.facts.decision import EXPLICIT, check_proof, check_tier, find_target
 from app.facts.detection import normalise
@@ -155,6 +155,8 @@ async def restore(
     caller.must_write(named.scope)
     rules, now = await queries.rules_of(conn, caller.namespace)
     likeness = _likeness(named)
+    # Its subject may have become another one's alias since; what stands there now is in its way as well.
+    await vocabulary.resolve(conn, caller.namespace, [likeness], rules)
     working = await gather(conn, caller.namespace, [likeness], rules, named=[id_])
     fact = working.facts[id_]
     if fact.superseded_by is None:

@@ -25,7 +25,7 @@ from app.errors import (
     UnknownSubject,
     responses,
 )
-from app.facts import preparing, queries, reading, retiring, service
+from app.facts import preparing, queries, reading, retiring, service, vocabulary
 from app.facts.batches import BatchIn, drafts_of
 from app.facts.fact import Fact
 from app.facts.presenting import (
@@ -148,7 +148,7 @@ class ListFilters(BaseModel):
     model_config = {"extra": "forbid"}
 
     scope: list[Scope] | None = Field(default=None, max_length=100, description="One or several scopes, exactly.")
-    subject: Subject | None = Field(default=None, description="The subject, whatever its case.")
+    subject: Subject | None = Field(default=None, description="The subject, whatever its case, or an alias of it.")
     kind: Kind | None = None
     tag: Tag | None = Field(default=None, description="A tag, exactly: `auth` finds neither `AUTH` nor `pre-auth`.")
     agent: Agent | None = None
@@ -172,6 +172,8 @@ async def list_facts(caller: Reader, db: Db, filters: Annotated[ListFilters, Que
     described = {"list": "facts", "scope": asked, **{name: str(value) for name, value in given.items()}}
     after = decode_cursor(filters.cursor, (datetime, UUID), described) if filters.cursor else None
     async with db.reading() as conn:
+        if subject := given.pop("subject", None):
+            given["subjects"] = (await vocabulary.addresses(conn, caller.namespace, [subject]))[subject]
         facts = await reading.list_facts(
             conn,
             caller.namespace,

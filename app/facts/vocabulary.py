@@ -1,14 +1,14 @@
 """The registered subjects of a namespace, their aliases, and the closed vocabulary."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from sqlalchemy import Column, MetaData, Table, Text, bindparam, select
+from sqlalchemy import Column, MetaData, Table, Text, bindparam, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
 
 from app.db import Connection, Statement
 from app.errors import AppError, UnknownSubject
 from app.facts.fact import Draft, Rules
+from app.facts.likeness import nearest
 
 _METADATA = MetaData()
 subjects = Table(
@@ -29,19 +29,33 @@ subject_aliases = Table(
 )
 _NS = bindparam("namespace", type_=Text)
 _asked = bindparam("subjects", type_=ARRAY(Text)).any_()
+_meant = (
+    select(subject_aliases.c.subject)
+    .where(subject_aliases.c.namespace == _NS, subject_aliases.c.alias == _asked)
+    .scalar_subquery()
+)
 _aliases = Statement(
     select(subject_aliases.c.alias, subject_aliases.c.subject).where(
-        subject_aliases.c.namespace == _NS, subject_aliases.c.alias == _asked
+        subject_aliases.c.namespace == _NS,
+        or_(subject_aliases.c.subject == _asked, subject_aliases.c.subject.in_(_meant)),
     )
 )
 _registered = Statement(select(subjects.c.subject).where(subjects.c.namespace == _NS, subjects.c.subject == _asked))
 _every = Statement(select(subjects.c.subject).where(subjects.c.namespace == _NS).order_by(subjects.c.subject))
 
 
-async def canonical(conn: Connection, namespace: str, asked: Sequence[str]) -> dict[str, str]:
-    """By alias, the subject that it stands for; a subject that is no alias is absent."""
+async def addresses(conn: Connection, namespace: str, asked: Sequence[str]) -> dict[str, list[str]]:
+    """By subject, all names under which its facts stand: the one that counts first, then its aliases.
+
+    Facts that were written under a name before it became an alias are still there.
+    """
     rows = await _aliases.rows(conn, namespace=namespace, subjects=list(asked))
-    return {row["alias"]: row["subject"] for row in rows}
+    meant = {row["alias"]: row["subject"] for row in rows}
+    found = {}
+    for subject in asked:
+        known = meant.get(subject, subject)
+        found[subject] = [known, *sorted(alias for alias, of in meant.items() if of == known)]
+    return found
 
 
 async def resolve(conn: Connection, namespace: str, drafts: Sequence[Draft], rules: Rules) -> dict[int, AppError]:
@@ -49,10 +63,10 @@ async def resolve(conn: Connection, namespace: str, drafts: Sequence[Draft], rul
     asked = list({draft.subject for draft in drafts if draft.subject is not None})
     if not asked:
         return {}
-    aliases = await canonical(conn, namespace, asked)
+    names = await addresses(conn, namespace, asked)
     for draft in drafts:
         if draft.subject is not None:
-            draft.subject = aliases.get(draft.subject, draft.subject)
+            draft.subject, *draft.aliases = names[draft.subject]
     return await _refused(conn, namespace, drafts) if rules.closed_vocabulary else {}
 
 
@@ -71,8 +85,3 @@ async def _refused(conn: Connection, namespace: str, drafts: Sequence[Draft]) ->
         for draft in drafts
         if draft.subject is not None and draft.subject in unknown
     }
-
-
-def nearest(subject: str, vocabulary: Sequence[str]) -> list[str]:
-    """The registered subjects that look most like it, best first, five at most."""
-    return get_close_matches(subject, vocabulary, n=5, cutoff=0.4)

@@ -57,30 +57,31 @@ class Working:
         return self._latest
 
     def _at(self, draft: Draft) -> list[Fact]:
-        ids = self._with_text[(draft.scope, draft.subject, draft.content_hash)]
-        if draft.subject is not None:
-            ids = ids + self._at_subject[(draft.scope, draft.subject)]
-        return [self.facts[id_] for id_ in ids]
+        return self._with_same_text(draft) + self._at_same_subject(draft)
+
+    def _with_same_text(self, draft: Draft) -> list[Fact]:
+        texts = ((draft.scope, subject, draft.content_hash) for subject in draft.addresses)
+        return [self.facts[id_] for text in texts for id_ in self._with_text[text]]
+
+    def _at_same_subject(self, draft: Draft) -> list[Fact]:
+        places = ((draft.scope, subject) for subject in draft.addresses if subject is not None)
+        return [self.facts[id_] for place in places for id_ in self._at_subject[place]]
 
     def same_text(self, draft: Draft, now: datetime) -> Fact | None:
         """The fact that says the same at the same address and still stands; an event only at the same moment."""
-        for id_ in self._with_text[(draft.scope, draft.subject, draft.content_hash)]:
-            fact = self.facts[id_]
+        for fact in self._with_same_text(draft):
             if fact.can_retire and _same_window(draft, fact, now):
                 return fact
         return None
 
     def current_states(self, draft: Draft) -> list[Fact]:
         """The current states at the draft's address, oldest first."""
-        if draft.subject is None:
-            return []
-        held = (self.facts[id_] for id_ in self._at_subject[(draft.scope, draft.subject)])
+        held = self._at_same_subject(draft)
         return sorted((f for f in held if f.kind == "state" and f.is_current), key=lambda f: (f.recorded_at, f.id))
 
     def retired_with_same_text(self, draft: Draft) -> list[Fact]:
         """The latest retired fact with the draft's text at its address, if there is one."""
-        held = (self.facts[id_] for id_ in self._with_text[(draft.scope, draft.subject, draft.content_hash)])
-        retired = [fact for fact in held if fact.superseded_by is not None]
+        retired = [fact for fact in self._with_same_text(draft) if fact.superseded_by is not None]
         return sorted(retired, key=lambda f: (f.retired_at or f.recorded_at, f.id))[-1:]
 
     def neighbours(self, draft: Draft) -> list[Fact]:
