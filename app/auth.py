@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_address
 from typing import Annotated, Literal, get_args
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from fastapi import Depends, Request
@@ -16,7 +18,7 @@ from sqlalchemy import Column, MetaData, Table, Text, Uuid, bindparam, exists, s
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, TIMESTAMP
 
 from app.db import Database, Row, Statement
-from app.errors import RoleForbidden, ScopeForbidden, Unauthorized
+from app.errors import LoopbackOnly, RoleForbidden, ScopeForbidden, Unauthorized
 
 Role = Literal["read", "write", "curate", "admin"]
 Tier = Literal["system", "user", "observed", "inferred"]
@@ -43,7 +45,8 @@ _keys = Table(
     Column("revoked_at", TIMESTAMP(timezone=True)),
 )
 _by_prefix = Statement(select(_keys).where(_keys.c.prefix == bindparam("prefix")))
-_any_key = Statement(select(exists().where(_keys.c.revoked_at.is_(None)).label("found")))
+# A key that was revoked counts as well: revoking the last one must not open the service to everybody.
+_any_key = Statement(select(exists().where(_keys.c.id.is_not(None)).label("found")))
 
 
 def rank(tier: Tier) -> int:
@@ -180,7 +183,7 @@ class KeyRing:
         self._open = None
 
     async def is_development(self) -> bool:
-        """Whether no key exists yet, so that whoever reaches the loopback address may do everything."""
+        """Whether no key was ever made, so that whoever reaches the loopback address may do everything."""
         if self._open is None or self._open[0] < time.monotonic():
             async with self.database.reading() as conn:
                 row = await _any_key.row(conn)
@@ -215,11 +218,46 @@ _bearer = HTTPBearer(
 )
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host name or an IP address always means this machine, whatever a resolver says."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _must_be_local(request: Request) -> None:
+    """Without keys, only this machine's own programs are served, and no web page that a browser here shows.
+
+    A page may point a name of its own at 127.0.0.1 (DNS rebinding), which shows in `Host`, or send a form to
+    the real address, which shows in `Origin`.
+    """
+    reached, _ = request.scope.get("server") or ("", None)
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    if not is_loopback(reached):
+        raise LoopbackOnly
+    if not is_loopback(_hostname(host)):
+        raise LoopbackOnly("Until a key is made, the service goes by `localhost` and loopback addresses only.")
+    if origin is not None and origin.partition("://")[2].lower() != host.lower():
+        raise LoopbackOnly("Until a key is made, pages of other origins are refused.")
+
+
+def _hostname(authority: str) -> str:
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
+
+
 async def _authenticate(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
     ring: KeyRing = request.app.state.keys
     if await ring.is_development():
+        _must_be_local(request)
         return DEVELOPER
     if credentials is None:
         raise Unauthorized

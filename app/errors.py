@@ -59,6 +59,11 @@ class ScopeForbidden(AppError):
     detail = "The key may not write to this scope."
 
 
+class LoopbackOnly(AppError):
+    status, code, title = 403, "loopback_only", "Without a key, only this machine is served"
+    detail = "No key was made yet, so only this machine is served. Make one with `palimpsest keys create`."
+
+
 class NotFound(AppError):
     status, code, title = 404, "not_found", "Not found"
     detail = "There is nothing at this address."

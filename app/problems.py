@@ -22,6 +22,7 @@ from app.errors import (
     BadRequest,
     BodyTooLarge,
     DatabaseUnavailable,
+    LoopbackOnly,
     MalformedUrl,
     MethodNotAllowed,
     NotFound,
@@ -187,7 +188,7 @@ _EVERYWHERE: Mapping[str, Sequence[type[AppError]]] = {
 }
 _WITH_KEY: Mapping[str, Sequence[type[AppError]]] = {
     "401": [Unauthorized],
-    "403": [RoleForbidden, ScopeForbidden],
+    "403": [RoleForbidden, ScopeForbidden, LoopbackOnly],
 }
 _WITH_BODY: Mapping[str, Sequence[type[AppError]]] = {"413": [BodyTooLarge], "415": [UnsupportedMediaType]}
 _WITH_INPUT: Mapping[str, Sequence[type[AppError]]] = {"422": [RequestInvalid]}

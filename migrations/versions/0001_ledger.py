@@ -462,7 +462,7 @@ WHERE f.superseded_by IS NOT NULL AND f.kind <> 'retraction';
 GRANTS = f"""
 REVOKE ALL ON SCHEMA ledger FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO memory_api, memory_worker;
-GRANT SELECT ON facts_active, facts_history, fact_echoes, term_counts, embedding_profiles
+GRANT SELECT ON alembic_version, facts_active, facts_history, fact_echoes, term_counts, embedding_profiles
     TO memory_api, memory_worker;
 GRANT INSERT ({INSERTABLE}) ON facts_active TO memory_api, memory_worker;
 GRANT UPDATE ({UPDATABLE}) ON facts_active, facts_history TO memory_api, memory_worker;
