@@ -8,16 +8,20 @@ from typing import Any
 from fastapi import FastAPI
 
 from app import docs, edge, health, problems, telemetry
+from app.access.router import router as access
+from app.audit.router import router as audit
 from app.auth import KeyRing
+from app.conflicts.router import router as conflicts
 from app.db import connect
 from app.edge import BodyRule
 from app.embedding import build_embedder
-from app.access.router import router as access
+from app.facts.overview import router as overview
 from app.facts.router import router as facts
 from app.recall.counting import counting
 from app.recall.router import router as recall
 from app.settings import Settings
 from app.state import Service
+from app.subjects.router import router as subjects
 from app.telemetry import Metrics
 
 DESCRIPTION = """
@@ -78,7 +82,8 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    for router in (facts, recall, access, health.router, telemetry.router(metrics)):
+    features = (facts, overview, recall, subjects, conflicts, audit, access)
+    for router in (*features, health.router, telemetry.router(metrics)):
         app.include_router(router)
     problems.install(app)
     docs.install(app)

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -15,12 +16,8 @@ def make_key(database: Cluster, namespace: str, **wanted: Any) -> str:
     """The text of a new key, made as the command line makes it."""
 
     async def make() -> str:
-        async with connect(
-            database.api_dsn, size=1, timeout_s=10, statement_timeout_ms=10_000, name="test-keys"
-        ) as db:
-            made = await db.run(
-                lambda conn: create_key(conn, namespace, KeyIn(**({"name": "tester"} | wanted)), "cli")
-            )
+        async with connect(database.api_dsn, size=1, timeout_s=10, statement_timeout_ms=10_000, name="test-keys") as db:
+            made = await db.run(lambda conn: create_key(conn, namespace, KeyIn(**({"name": "tester"} | wanted)), "cli"))
             return made.text
 
     return asyncio.run(make())
@@ -68,15 +65,59 @@ class Memory:
     def forget(self, fact_id: str, *, status: int | None = None, reason: str = "It ended.") -> Any:
         return self.post(f"/v1/facts/{fact_id}/forget", {"reason": reason}, status=status)
 
+    def amend(self, fact_id: str, content: str, *, status: int | None = None, **body: Any) -> Any:
+        given = {"content": content, "reason": "It was narrowed."} | body
+        return self.post(f"/v1/facts/{fact_id}/amend", given, status=status)
+
+    def restore(self, fact_id: str, *, status: int | None = None, **body: Any) -> Any:
+        return self.post(f"/v1/facts/{fact_id}/restore", {"reason": "It holds after all."} | body, status=status)
+
+    def batch(self, *facts: Any, atomic: bool = True, status: int | None = None) -> Any:
+        """Remember statements in one request; a string is a statement of its own."""
+        items = [{"content": fact} if isinstance(fact, str) else fact for fact in facts]
+        return self.post("/v1/facts/batch", {"facts": items, "atomic": atomic}, status=status)
+
+    def link(self, kind: str, source_id: str, target_id: str, *, status: int | None = None, **body: Any) -> Any:
+        given = {"kind": kind, "source_id": source_id, "target_id": target_id} | body
+        return self.post("/v1/links", given, status=status)
+
+    def demote(self, link_id: str, *, status: int | None = None, reason: str = "It asserts too much.") -> Any:
+        return self.post(f"/v1/links/{link_id}/demote", {"reason": reason}, status=status)
+
+    def resolve(self, link_id: str, keep: str, *, status: int | None = None, **body: Any) -> Any:
+        given = {"keep": keep, "reason": "Somebody looked at both."} | body
+        return self.post(f"/v1/conflicts/{link_id}/resolve", given, status=status)
+
+    def register(self, subject: str, *, status: int | None = None, **body: Any) -> Any:
+        return self._checked(self.http.put(f"/v1/subjects/{quote(subject, safe='/')}", json=body), status)
+
+    def subject(self, subject: str, *, status: int = 200, **params: Any) -> Any:
+        return self.get(f"/v1/subjects/{quote(subject, safe='/')}", status=status, **params)
+
+    def conflicts(self, **filters: Any) -> list[Any]:
+        return self.all("/v1/conflicts", **filters)
+
+    def standing(self, *ids: str) -> list[str]:
+        """How each fact stands: `active`, `superseded` and so on."""
+        return [item["status"] for item in self.post("/v1/freshness", {"ids": list(ids)})["items"]]
+
+    def actions(self, fact_id: str) -> list[str]:
+        """What the audit trail tells of a fact, oldest first."""
+        return [event["action"] for event in self.all("/v1/audit", fact=fact_id)][::-1]
+
     def history(self, fact_id: str) -> Any:
         return self.get(f"/v1/facts/{fact_id}/history")
 
     def current(self, **filters: Any) -> list[Any]:
         """All current facts, newest first."""
+        return self.all("/v1/facts", **filters)
+
+    def all(self, path: str, **filters: Any) -> list[Any]:
+        """Everything of a list, page by page."""
         items: list[Any] = []
         cursor = None
         while True:
-            page = self.get("/v1/facts", **filters, **({"cursor": cursor} if cursor else {}))
+            page = self.get(path, **filters, **({"cursor": cursor} if cursor else {}))
             items += page["items"]
             cursor = page["next_cursor"]
             if cursor is None:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from app.auth import Tier
 
 Retirement = Literal["superseded", "amended", "forgotten"]
-ConflictKind = Literal["value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier"]
+ConflictKind = Literal[
+    "value", "unit", "polarity", "reversal", "partial", "reassertion", "older", "lower_tier", "declared"
+]
 
 
 @dataclass(slots=True, kw_only=True)

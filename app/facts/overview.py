@@ -19,7 +19,7 @@ from app.text import Instant
 
 MOST_IDS = 1_000
 MOST_SCOPES = 200
-_RETIRED = ("superseded", "amended", "forgotten")
+_RETIRED: tuple[Status, ...] = ("superseded", "amended", "forgotten")
 
 router = APIRouter(prefix="/v1", tags=["Facts"])
 
@@ -103,7 +103,7 @@ async def check_freshness(body: FreshnessIn, caller: Reader, db: Db) -> Response
     async with db.reading() as conn:
         found = await freshness.standing(conn, caller.namespace, ids, sight_of(caller.reads, None))
     items = [_standing_out(id_, found.get(id_)) for id_ in ids]
-    unknown = sum(item.status == "unknown" for item in items)
+    unknown = len(ids) - len(found)
     current = sum(item.current for item in items)
     answer = FreshnessOut.model_construct(
         items=items, current=current, outdated=len(items) - current - unknown, unknown=unknown
@@ -156,7 +156,7 @@ def _stats_out(namespace: str, rows: Iterable[Mapping[str, Any]]) -> StatsOut:
         else:
             current[row["scope"]] += facts if status == "active" else 0
             retired[row["scope"]] += facts if status in _RETIRED else 0
-    gone = sum(by_status[status] for status in _RETIRED)
+    gone = sum(by_status[way] for way in _RETIRED)
     known = by_status["active"] + gone
     largest = sorted(current, key=lambda scope: (-current[scope] - retired[scope], scope))[:MOST_SCOPES]
     return StatsOut.model_construct(

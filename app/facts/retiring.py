@@ -71,7 +71,7 @@ async def replace_with_fact(
     if by == id_:
         raise SelfSupersede
     rules, now = await queries.rules_of(conn, caller.namespace)
-    working = await _lock_and_load(conn, caller, [id_, by])
+    working = await lock_and_load(conn, caller, [id_, by])
     successor = working.facts.get(by)
     if successor is None or successor.kind == "retraction" or not caller.reads.admit(successor.scope):
         raise FactNotFound("This namespace holds no fact with the id given as `by`.", pointer="/by")
@@ -97,7 +97,8 @@ def _told(target: Fact, body: SupersedeIn, *, forced: bool) -> Retired:
     return Retired(target, EXPLICIT, body.reason, body.evidence, forced=forced)
 
 
-async def _lock_and_load(conn: Connection, caller: Caller, ids: list[UUID]) -> Working:
+async def lock_and_load(conn: Connection, caller: Caller, ids: list[UUID]) -> Working:
+    """Lock the places of facts, then load them with the heads of their chains."""
     places = await queries.places_of(conn, caller.namespace, ids)
     await queries.lock(conn, [lock_key(caller.namespace, scope, place) for scope, place in places])
     working = Working()
@@ -109,7 +110,7 @@ async def _lock_and_load(conn: Connection, caller: Caller, ids: list[UUID]) -> W
 async def forget(conn: Connection, caller: Caller, id_: UUID, reason: str, request_id: str | None) -> Forgotten:
     """Retire a fact without replacement: a retraction is appended whose text is the reason."""
     _, now = await queries.rules_of(conn, caller.namespace)
-    working = await _lock_and_load(conn, caller, [id_])
+    working = await lock_and_load(conn, caller, [id_])
     fact = working.facts.get(id_)
     if fact is not None and fact.status == "forgotten" and caller.writes.admit(fact.scope):
         return Forgotten(fact, already=True)
@@ -148,9 +149,19 @@ def _retraction(fact: Fact, reason: str) -> Draft:
 
 
 async def restore(
-    conn: Connection, caller: Caller, id_: UUID, reason: str, request_id: str | None, *, replace: bool
+    conn: Connection,
+    caller: Caller,
+    id_: UUID,
+    reason: str,
+    request_id: str | None,
+    *,
+    replace: bool,
+    undoing: UUID | None = None,
 ) -> tuple[Fact, list[Retired]]:
-    """Undo a retirement. The link that made it stays, demoted, with the reason why it was wrong."""
+    """Undo a retirement. The link that made it stays, demoted, with the reason why it was wrong.
+
+    With `undoing`, only the retirement by that fact is undone.
+    """
     named = await _named(conn, caller, id_)
     caller.must_write(named.scope)
     rules, now = await queries.rules_of(conn, caller.namespace)
@@ -159,7 +170,7 @@ async def restore(
     await vocabulary.resolve(conn, caller.namespace, [likeness], rules)
     working = await gather(conn, caller.namespace, [likeness], rules, named=[id_])
     fact = working.facts[id_]
-    if fact.superseded_by is None:
+    if fact.superseded_by is None or undoing not in (None, fact.superseded_by):
         raise Conflict("This fact was never retired, or is restored already.")
     taken = [*working.current_states(likeness)] if fact.kind == "state" else []
     twin = working.same_text(likeness, now)
@@ -190,7 +201,7 @@ def _likeness(fact: Fact) -> Draft:
 
 async def pin(conn: Connection, caller: Caller, id_: UUID, request_id: str | None, *, pinned: bool) -> Fact:
     """Keep a current fact from decay and pruning, or stop doing so; once is as good as twice."""
-    working = await _lock_and_load(conn, caller, [id_])
+    working = await lock_and_load(conn, caller, [id_])
     fact = working.facts.get(id_)
     if fact is not None and not fact.can_retire and fact.kind != "retraction" and caller.reads.admit(fact.scope):
         raise FactAlreadyRetired(
