@@ -10,7 +10,7 @@ from app.facts.presenting import fact_out, past_fact_out
 from app.facts.queries import to_fact
 from app.facts.schemas import FactOut, PastFactOut
 from app.recall.question import Question
-from app.recall.ranking import ECHO, EXACT, RECENCY, VECTOR, WORDS, Measures, Ranked, Ranks
+from app.recall.ranking import ECHO, EXACT, RECENCY, RELEVANCE, VECTOR, WORDS, Measures, Ranked, Ranks
 from app.recall.schemas import (
     AppliedOut,
     RanksOut,
@@ -75,10 +75,11 @@ def retired_out(ranked: Ranked, echo: int, fact: PastFactOut, found: Found, *, e
 
 def _ranks_out(ranks: Ranks, at: int) -> RanksOut:
     return RanksOut.model_construct(
-        vector=int(ranks.vector[at]) or None,
-        words=int(ranks.words[at]) or None,
-        exact=int(ranks.exact[at]) or None,
-        recency=int(ranks.recency[at]),
+        vector=float(ranks.vector[at]) or None,
+        words=float(ranks.words[at]) or None,
+        exact=float(ranks.exact[at]) or None,
+        relevance=float(ranks.relevance[at]),
+        recency=float(ranks.recency[at]),
     )
 
 
@@ -94,7 +95,14 @@ def _scores_out(measured: Measures, at: int) -> ScoresOut:
 
 def applied_out(ask: RecallIn, scopes: Sequence[str] | None, asked: Question | None) -> AppliedOut:
     terms = zip(asked.terms, asked.weights, strict=True) if asked else ()
-    weights = {"vector": VECTOR, "words": WORDS, "exact": EXACT, "recency": RECENCY, "echo": ECHO}
+    weights = {
+        "vector": VECTOR,
+        "words": WORDS,
+        "exact": EXACT,
+        "relevance": RELEVANCE,
+        "recency": RECENCY,
+        "echo": ECHO,
+    }
     return AppliedOut.model_construct(
         scopes=None if scopes is None else list(scopes),
         k=ask.k,

@@ -18,14 +18,14 @@ from app.recall.relevance import relevance
 
 # Reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009.
 K = 60
-# The exact arm holds the facts that carry a name of the question letter for letter. Recency breaks near ties.
-VECTOR, WORDS, EXACT, RECENCY = 1.0, 1.0, 1.5, 0.04
-# A retired fact that meets the question counts for its head, but less than a live fact that meets it as well.
-ECHO = 0.97
+# The exact arm holds the facts that carry a name of the question letter for letter, and the arm of relevance keeps
+# what is good in both of the first two before what is best in one. Recency breaks near ties.
+VECTOR, WORDS, EXACT, RELEVANCE, RECENCY = 1.0, 1.0, 1.5, 1.0, 0.04
+# A retired fact that meets the question counts for its head, behind any current fact that meets it as well.
+ECHO = 0.999
 _DAY_S = 86_400
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
 
 
 class Sighting(NamedTuple):
@@ -59,19 +59,27 @@ class Measures:
 class Ranks:
     """The place of each text in each arm, 1 the best, 0 where the arm did not find it; equals share a place.
 
+    A retired text takes no place from a current one: it stands half a place behind the last that is no worse.
     The place by recency is 1 + the whole days since the fact was observed.
     """
 
-    vector: Places
-    words: Places
-    exact: Places
-    recency: Places
+    vector: Floats
+    words: Floats
+    exact: Floats
+    relevance: Floats
+    recency: Floats
 
     @property
     def fused(self) -> Floats:
         """The sum of weight / (K + place) over the arms."""
         total = RECENCY / (K + self.recency)
-        for weight, place in ((VECTOR, self.vector), (WORDS, self.words), (EXACT, self.exact)):
+        arms = (
+            (VECTOR, self.vector),
+            (WORDS, self.words),
+            (EXACT, self.exact),
+            (RELEVANCE, self.relevance),
+        )
+        for weight, place in arms:
             total = total + np.where(place > 0, weight / (K + place), 0.0)
         return total
 
@@ -121,25 +129,26 @@ def _share(present: NDArray[np.bool_], weights: Floats, asked: Question) -> Floa
 
 
 def places(seen: Sequence[Sighting], measured: Measures, now: datetime) -> Ranks:
-    """1 + how many current facts score higher; for an echo, higher or as high: it never precedes its equal."""
+    """1 + how many current facts score higher; for a retired one ½ + how many score as high or higher."""
     echo = np.array([one.echo_id is not None for one in seen], bool)
-    days = np.array([max(0, int((now - one.observed_at).total_seconds() // _DAY_S)) for one in seen], np.int64)
+    days = np.array([max(0, int((now - one.observed_at).total_seconds() // _DAY_S)) for one in seen], float)
     return Ranks(
         vector=_places(measured.cosine, echo),
         words=_places(np.where(measured.words > 0, measured.words, np.nan), echo),
         exact=_places(np.where(measured.exact > 0, measured.exact, np.nan), echo),
+        relevance=_places(measured.relevance, echo),
         recency=1 + days,
     )
 
 
-def _places(scores: Floats, echo: NDArray[np.bool_]) -> Places:
+def _places(scores: Floats, echo: NDArray[np.bool_]) -> Floats:
     # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
     rounded = np.round(scores, 6)
     found = ~np.isnan(rounded)
     live = np.sort(rounded[found & ~echo])
     beaten_by = len(live) - np.searchsorted(live, rounded, side="right")
     met_by = len(live) - np.searchsorted(live, rounded, side="left")
-    return np.where(found, 1 + np.where(echo, met_by, beaten_by), 0)
+    return np.where(found, np.where(echo, 0.5 + met_by, 1.0 + beaten_by), 0.0)
 
 
 def rank(seen: Sequence[Sighting], measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> list[Ranked]:

@@ -165,13 +165,15 @@ class ReplacedOut(BaseModel):
 class RanksOut(BaseModel):
     """The place in each arm, 1 the best, null where that arm did not find it; equal scores share a place.
 
-    The place by recency is 1 + the whole days since the fact was observed.
+    A fact that a retired one led to stands where that one's text would: half a place behind the last current fact
+    that meets the question as well. The place by recency is 1 + the whole days since the fact was observed.
     """
 
-    vector: int | None
-    words: int | None
-    exact: int | None
-    recency: int
+    vector: float | None
+    words: float | None
+    exact: float | None
+    relevance: float
+    recency: float
 
 
 class ScoresOut(BaseModel):
