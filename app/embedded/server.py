@@ -25,6 +25,7 @@ _SETTINGS = {
     "shared_buffers": "256MB",
     "maintenance_work_mem": "256MB",  # Holds the vector index of about 100,000 facts while it is built.
     "random_page_cost": "1.1",  # The default of 4 is for spinning disks and avoids indexes.
+    "autovacuum_naptime": "10s",  # A store that was just filled gets its statistics soon.
     "jit": "off",  # Compiling costs more than these short statements take.
     "timezone": "UTC",
     "log_timezone": "UTC",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -357,17 +358,28 @@ async def neighbours(
 
 # --- Writing ---------------------------------------------------------------------------------------------------
 
-_insert_fact = Statement(
-    insert(facts_active).values(
-        {
-            **{name: bindparam(name) for name in FACT_FIELDS if name not in ("superseded_by", "retired_at")},
-            "embedding_profile": bindparam("embedding_profile"),
-            "embedding": bindparam("embedding"),
-            "terms": cast(bindparam("terms", type_=Text), TSVECTOR),
-            "term_length": bindparam("term_length"),
-        }
-    )
-)
+_BORN_WITH = tuple(name for name in FACT_FIELDS if name not in ("superseded_by", "retired_at"))
+_DERIVED = ("embedding_profile", "embedding", "term_length")
+# Rows that one statement inserts. The words of all of them are counted at once, and a statement of more rows would
+# take longer to plan than it saves.
+_TOGETHER = 50
+
+
+@lru_cache(maxsize=2)
+def _insert_facts(count: int) -> Statement:
+    return Statement(insert(facts_active).values([_new_row(place) for place in range(count)]))
+
+
+def _new_row(place: int) -> dict[str, Any]:
+    return {
+        **{
+            name: bindparam(f"{name}_{place}")
+            for name in (*_BORN_WITH, "embedding_profile", "embedding", "term_length")
+        },
+        "terms": cast(bindparam(f"terms_{place}", type_=Text), TSVECTOR),
+    }
+
+
 _insert_use = Statement(
     insert(fact_use).values(namespace=_NS, fact_id=bindparam("fact_id"), last_observed_at=bindparam("last_observed_at"))
 )
@@ -447,16 +459,23 @@ _set_tags = Statement(
 
 async def insert_facts(conn: Connection, facts: Sequence[tuple[Fact, Draft]]) -> None:
     """Append facts, with their use beside them."""
-    await _insert_fact.run_many(conn, [_fact_parameters(fact, draft) for fact, draft in facts])
+    whole = len(facts) - len(facts) % _TOGETHER
+    for start in range(0, whole, _TOGETHER):
+        await _insert_facts(_TOGETHER).run(conn, **_numbered(facts[start : start + _TOGETHER]))
+    await _insert_facts(1).run_many(conn, [_numbered([pair]) for pair in facts[whole:]])
     await _insert_use.run_many(
         conn,
         [{"namespace": fact.namespace, "fact_id": fact.id, "last_observed_at": fact.observed_at} for fact, _ in facts],
     )
 
 
+def _numbered(facts: Sequence[tuple[Fact, Draft]]) -> dict[str, Any]:
+    rows = (_fact_parameters(fact, draft).items() for fact, draft in facts)
+    return {f"{name}_{place}": value for place, row in enumerate(rows) for name, value in row}
+
+
 def _fact_parameters(fact: Fact, draft: Draft) -> Mapping[str, Any]:
-    held = {name: getattr(fact, name) for name in FACT_FIELDS if name not in ("superseded_by", "retired_at")}
-    return held | {
+    return {name: getattr(fact, name) for name in _BORN_WITH} | {
         "metadata": Jsonb(fact.metadata),
         "embedding_profile": draft.embedding_profile,
         "embedding": draft.embedding,

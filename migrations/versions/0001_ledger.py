@@ -127,7 +127,11 @@ CREATE TABLE ledger.facts (
     CONSTRAINT facts_state_has_subject CHECK (kind <> 'state' OR subject IS NOT NULL),
     CONSTRAINT facts_embedding_whole CHECK ((embedding IS NULL) OR embedding_profile IS NOT NULL),
     CONSTRAINT facts_window CHECK (valid_to > valid_from)
-) WITH (fillfactor = 90);
+) WITH (
+    fillfactor = 90,
+    -- The planner must know a store that was just filled, or it walks a scope where an index would do.
+    autovacuum_analyze_threshold = 200, autovacuum_analyze_scale_factor = 0.05
+);
 
 -- A text stands current only once at an address. An event may happen again, and a fact with a window of its own
 -- (scheduled or ending) may be followed by the same text in another window, so those are left to the write path.
@@ -261,6 +265,9 @@ CREATE TABLE term_counts (
     term text NOT NULL,
     facts bigint NOT NULL,
     tokens bigint NOT NULL
+) WITH (
+    autovacuum_analyze_threshold = 2000, autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_vacuum_insert_threshold = 5000, autovacuum_vacuum_insert_scale_factor = 0.05
 );
 CREATE INDEX term_counts_by_term ON term_counts (namespace, term, scope) INCLUDE (facts, tokens);
 """
