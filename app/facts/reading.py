@@ -9,10 +9,12 @@ from sqlalchemy import (
     TIMESTAMP,
     ColumnElement,
     Integer,
+    Select,
     Text,
     Uuid,
     and_,
     bindparam,
+    case,
     func,
     literal_column,
     or_,
@@ -102,38 +104,59 @@ _retiring = and_(
 )
 
 
+def past_facts(sight: Sight) -> Select[Any]:
+    """Facts whatever became of them, each with how its life ended.
+
+    What replaced a fact may stand in a scope that the caller may not read; then neither its id nor its words show.
+    """
+    successor = facts_history.alias("successor")
+    visible = and_(
+        successor.c.namespace == facts_history.c.namespace,
+        successor.c.id == facts_history.c.superseded_by,
+        *within(successor.c.scope, sight),
+    )
+    return (
+        select(
+            *(column for column in fact_columns(facts_history) if column.name != "superseded_by"),
+            successor.c.id.label("superseded_by"),
+            links.c.drawn_by.label("retired_by"),
+            links.c.reason,
+            case((successor.c.id.is_not(None), links.c.evidence)).label("evidence"),
+            links.c.rule,
+        )
+        .select_from(with_use(facts_history).outerjoin(links, _retiring).outerjoin(successor, visible))
+        .where(facts_history.c.namespace == _NS, *within(facts_history.c.scope, sight))
+    )
+
+
 @lru_cache(maxsize=8)
 def _history(sight: Sight) -> Statement:
     return Statement(
-        select(
-            *fact_columns(facts_history),
-            links.c.drawn_by.label("retired_by"),
-            links.c.reason,
-            links.c.evidence,
-            links.c.rule,
-        )
-        .select_from(with_use(facts_history).outerjoin(links, _retiring))
-        .where(
-            facts_history.c.namespace == _NS,
-            facts_history.c.chain_id.in_(select(_chain_ids.c.chain_id)),
-            *within(facts_history.c.scope, sight),
-        )
+        past_facts(sight)
+        .where(facts_history.c.chain_id.in_(select(_chain_ids.c.chain_id)))
         .order_by(facts_history.c.recorded_at.desc(), facts_history.c.id.desc())
         .limit(bindparam("limit", type_=Integer))
     )
 
 
-_touching = Statement(
-    select(links)
-    .where(
-        links.c.namespace == _NS,
-        or_(
-            links.c.source_id == bindparam("ids", type_=ARRAY(Uuid)).any_(),
-            links.c.target_id == bindparam("ids", type_=ARRAY(Uuid)).any_(),
-        ),
+@lru_cache(maxsize=8)
+def _touching(sight: Sight) -> Statement:
+    source, target = facts_history.alias("source"), facts_history.alias("target")
+    wanted = bindparam("ids", type_=ARRAY(Uuid)).any_()
+    return Statement(
+        select(links)
+        .join(source, and_(source.c.namespace == links.c.namespace, source.c.id == links.c.source_id))
+        .join(target, and_(target.c.namespace == links.c.namespace, target.c.id == links.c.target_id))
+        .where(
+            links.c.namespace == _NS,
+            or_(links.c.source_id == wanted, links.c.target_id == wanted),
+            *within(source.c.scope, sight),
+            *within(target.c.scope, sight),
+        )
+        .order_by(links.c.drawn_at, links.c.id)
     )
-    .order_by(links.c.drawn_at, links.c.id)
-)
+
+
 _observed = Statement(
     select(observations)
     .where(
@@ -160,9 +183,11 @@ async def family(
     return await _history(sight[0]).rows(conn, namespace=namespace, id=id_, limit=limit, **sight[1])
 
 
-async def links_of(conn: Connection, namespace: str, ids: Sequence[UUID]) -> list[Row]:
-    """Every link from or to the facts, oldest first."""
-    return await _touching.rows(conn, namespace=namespace, ids=list(ids))
+async def links_of(
+    conn: Connection, namespace: str, ids: Sequence[UUID], sight: tuple[Sight, Mapping[str, Any]]
+) -> list[Row]:
+    """Every link from or to the facts whose other end can be seen as well, oldest first."""
+    return await _touching(sight[0]).rows(conn, namespace=namespace, ids=list(ids), **sight[1])
 
 
 async def observations_of(conn: Connection, namespace: str, ids: Sequence[UUID]) -> list[Row]:

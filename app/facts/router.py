@@ -246,7 +246,7 @@ async def get_history(fact_id: FactId, caller: Reader, db: Db) -> Response:
                 raise FactNotFound
         shown = rows[:LONGEST_HISTORY][::-1]
         ids = [row["id"] for row in shown]
-        links = await reading.links_of(conn, caller.namespace, ids)
+        links = await reading.links_of(conn, caller.namespace, ids, sight)
         observed = await reading.observations_of(conn, caller.namespace, ids)
     endings = [{name: row.pop(name) for name in ("retired_by", "reason", "evidence", "rule")} for row in shown]
     facts = [queries.to_fact(row) for row in shown]

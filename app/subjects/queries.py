@@ -28,8 +28,9 @@ from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.db import Connection, Row, Statement
 from app.facts.fact import Fact
-from app.facts.model import facts_active, facts_history, links
+from app.facts.model import facts_active, facts_history
 from app.facts.queries import fact_columns, to_fact, with_use
+from app.facts.reading import past_facts
 from app.facts.visibility import Sight, within
 from app.facts.vocabulary import subject_aliases, subjects
 
@@ -165,42 +166,11 @@ async def held(conn: Connection, namespace: str, names: Sequence[str], sight: Se
 
 @lru_cache(maxsize=8)
 def _history(sight: Sight, *, after: bool) -> Statement:
-    retiring = and_(
-        links.c.namespace == facts_history.c.namespace,
-        links.c.target_id == facts_history.c.id,
-        links.c.source_id == facts_history.c.superseded_by,
-        links.c.kind.in_([literal_column("'supersedes'"), literal_column("'amends'")]),
-        links.c.demoted_at.is_(None),
-    )
-    # What replaced a fact may stand in a scope that the caller may not read; then it is not named.
-    successor = facts_history.alias("successor")
     position = tuple_(bindparam("after_at", type_=TIMESTAMP(timezone=True)), bindparam("after_id", type_=Uuid))
-    columns = [column for column in fact_columns(facts_history) if column.name != "superseded_by"]
     return Statement(
-        select(
-            *columns,
-            successor.c.id.label("superseded_by"),
-            links.c.drawn_by.label("retired_by"),
-            links.c.reason,
-            links.c.evidence,
-            links.c.rule,
-        )
-        .select_from(
-            with_use(facts_history)
-            .outerjoin(links, retiring)
-            .outerjoin(
-                successor,
-                and_(
-                    successor.c.namespace == facts_history.c.namespace,
-                    successor.c.id == facts_history.c.superseded_by,
-                    *within(successor.c.scope, sight),
-                ),
-            )
-        )
+        past_facts(sight)
         .where(
-            facts_history.c.namespace == _NS,
             facts_history.c.subject == _names,
-            *within(facts_history.c.scope, sight),
             *([tuple_(facts_history.c.recorded_at, facts_history.c.id) > position] if after else []),
         )
         .order_by(facts_history.c.recorded_at, facts_history.c.id)
