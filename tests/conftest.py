@@ -1,7 +1,8 @@
 """One Postgres for the run, migrated once; each test gets a namespace of its own in a running service."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import psycopg
@@ -78,6 +79,23 @@ def memory(service_url: str, database: Cluster, namespace: str) -> Iterator[Memo
     key = make_key(database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
     with Memory(service_url, key, namespace) as client:
         yield client
+
+
+@pytest.fixture
+def client_of(service_url: str, database: Cluster, namespace: str) -> Iterator[Callable[..., Memory]]:
+    """Makes clients with keys of their own; in the test's namespace unless told which."""
+    with ExitStack() as opened:
+
+        def make(within: str = namespace, **wanted: Any) -> Memory:
+            return opened.enter_context(Memory(service_url, make_key(database, within, **wanted), within))
+
+        yield make
+
+
+@pytest.fixture
+def stranger(client_of: Callable[..., Memory], namespace: str) -> Memory:
+    """A client with every role in another namespace."""
+    return client_of(f"other-{namespace}", roles=["read", "write", "curate", "admin"], max_tier="system")
 
 
 @pytest.fixture
