@@ -118,10 +118,11 @@ def _apply_policy(draft: Draft, decision: Decision, working: Working, rules: Rul
     told = {retired.fact.id for retired in decision.retires}
     for held in working.current_states(draft):
         if held.id not in told:
-            _judge_state(draft, held, decision, rules)
+            judge_state(draft, held, decision, rules)
 
 
-def _judge_state(draft: Draft, held: Fact, decision: Decision, rules: Rules) -> None:
+def judge_state(draft: Draft, held: Fact, decision: Decision, rules: Rules) -> None:
+    """Decide what a state does to another one that is current at its address: retire it, doubt it, or nothing."""
     finding = compare(draft.content, held.content)
     if finding is None and not draft.kind_declared and _speak_of_different_things(draft, held):
         return

@@ -58,7 +58,7 @@ class Writing:
             fact = self._create(draft, decision, moment)
         for retired in decision.retires:
             self.retire(retired, fact, moment)
-        doubt_links = [self._contest(fact, doubt, moment) for doubt in decision.doubts]
+        doubt_links = [self.contest(fact, doubt, moment) for doubt in decision.doubts]
         for earlier in decision.reasserts:
             self.draw("reasserts", fact, earlier, moment)
         return Written(fact, decision, doubt_links)
@@ -147,7 +147,8 @@ class Writing:
         forced = {"forced": True} if retired.forced else {}
         self.log(retired.retired_as, old, other=successor, rule=retired.rule, **forced)
 
-    def _contest(self, fact: Fact, doubt: Doubt, moment: datetime) -> UUID:
+    def contest(self, fact: Fact, doubt: Doubt, moment: datetime) -> UUID:
+        """Draw the conflict between a fact and one that it may contradict; both stay."""
         detail = {"detail": doubt.detail, "removed": list(doubt.removed), "added": list(doubt.added)}
         link = self.draw("contradicts", fact, doubt.fact, moment, rule=doubt.rule, conflict=doubt.kind, detail=detail)
         self.log("contested", fact, other=doubt.fact, conflict=doubt.kind)
