@@ -113,6 +113,16 @@ class Settings(BaseSettings):
     """The weight below which a retired or unused fact is no longer worth storing."""
     prune_min_age_d: Annotated[float, Field(ge=0)] = 30.0
     """No fact younger than this is pruned."""
+    decay_every_h: Annotated[float, Field(ge=0, le=168)] = 6.0
+    """How often each namespace's weights are brought up to date; 0 leaves it to whoever asks."""
+    prune_every_h: Annotated[float, Field(ge=0, le=168)] = 24.0
+    """How often each namespace is pruned; 0 leaves it to whoever asks."""
+    worker_concurrency: Annotated[int, Field(ge=1, le=32)] = 4
+    """How many jobs one worker runs at the same time."""
+    job_lease_s: Annotated[float, Field(ge=1, le=600)] = 30.0
+    """How long after a worker's death its jobs are taken up by another one."""
+    job_keep_d: Annotated[float, Field(ge=8)] = 30.0
+    """How long a job that has ended is still shown."""
     idempotency_keep_h: Annotated[float, Field(gt=0)] = 24.0
     """How long an Idempotency-Key is remembered."""
 
