@@ -65,9 +65,16 @@ async def replace_with_text(
 
 
 async def replace_with_fact(
-    conn: Connection, caller: Caller, id_: UUID, by: UUID, body: SupersedeIn, request_id: str | None
+    conn: Connection,
+    caller: Caller,
+    id_: UUID,
+    by: UUID,
+    body: SupersedeIn,
+    request_id: str | None,
+    *,
+    rule: str = EXPLICIT,
 ) -> Written:
-    """Retire a fact by one that is current already."""
+    """Retire a fact by one that is current already. `rule` names who says so, if it is not the caller's own word."""
     if by == id_:
         raise SelfSupersede
     rules, now = await queries.rules_of(conn, caller.namespace)
@@ -78,7 +85,7 @@ async def replace_with_fact(
     # Saying the same again is no new claim, and the answer is the one that was given first.
     repeated = working.facts.get(id_)
     if repeated is not None and repeated.superseded_by == by and caller.writes.admit(repeated.scope):
-        return Written(successor, Decision(retires=[_told(repeated, body, forced=False)]), [])
+        return Written(successor, Decision(retires=[_told(repeated, body, rule, forced=False)]), [])
     target = find_target(id_, working, caller)
     if not successor.is_current:
         raise ReplacementRetired(head=working.head_of(successor))
@@ -86,15 +93,15 @@ async def replace_with_fact(
     if successor.valid_from < target.valid_from and not body.force:
         raise TargetNewer
     forced = check_tier(successor.source_tier, target, force=body.force) or successor.valid_from < target.valid_from
-    claim = _told(target, body, forced=forced)
+    claim = _told(target, body, rule, forced=forced)
     writing = Writing(caller, request_id, working)
     writing.retire(claim, successor, max(now, target.recorded_at, successor.recorded_at))
     await writing.flush(conn)
     return Written(successor, Decision(retires=[claim]), [])
 
 
-def _told(target: Fact, body: SupersedeIn, *, forced: bool) -> Retired:
-    return Retired(target, EXPLICIT, body.reason, body.evidence, forced=forced)
+def _told(target: Fact, body: SupersedeIn, rule: str, *, forced: bool) -> Retired:
+    return Retired(target, rule, body.reason, body.evidence, forced=forced)
 
 
 async def lock_and_load(conn: Connection, caller: Caller, ids: list[UUID]) -> Working:
