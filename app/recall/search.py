@@ -174,7 +174,8 @@ def _each_once(rows: Sequence[Row]) -> list[Row]:
 def _measured(rows: Sequence[Row], asked: Question) -> Measures:
     cosine = np.array([row["cosine"] for row in rows], np.float64)
     lengths = np.array([row["term_length"] for row in rows], np.float64)
-    ranks = np.array([row["label_ranks"] for row in rows], np.float64).reshape(len(rows), -1)
+    ranks = np.array([row["label_ranks"] for row in rows], np.float64)
+    ranks = ranks.reshape(len(rows), arms.places(len(asked.terms)))
     return measure(cosine, lengths, arms.occurrences(ranks[:, : len(asked.terms)]), asked)
 
 

@@ -1,0 +1,65 @@
+"""Recall at another moment: what was true then, and what the memory held then."""
+
+from datetime import UTC, datetime
+
+from tests.clients import Memory
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def test_what_was_true_then_is_found_although_it_was_replaced(memory: Memory) -> None:
+    memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+    memory.fact("The warden is Bodo.", subject="warden", valid_from="2022-06-01T00:00:00Z")
+
+    assert memory.recalled("who is the warden") == ["The warden is Bodo."]
+    assert memory.recalled("who is the warden", as_of="2021-03-01T00:00:00Z") == ["The warden is Ilse."]
+
+
+def test_at_the_instant_of_the_change_only_the_newer_holds(memory: Memory) -> None:
+    memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+    memory.fact("The warden is Bodo.", subject="warden", valid_from="2022-06-01T00:00:00Z")
+
+    assert memory.recalled("who is the warden", as_of="2022-06-01T00:00:00Z") == ["The warden is Bodo."]
+    assert memory.recalled("who is the warden", as_of="2022-05-31T23:59:59.999999Z") == ["The warden is Ilse."]
+
+
+def test_what_the_memory_held_then_does_not_know_what_it_learned_later(memory: Memory) -> None:
+    memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+    before = now()
+    memory.fact("The warden is Bodo.", subject="warden", valid_from="2022-06-01T00:00:00Z")
+
+    assert memory.recalled("who is the warden", known_at=before) == ["The warden is Ilse."]
+    assert memory.recalled("who is the warden", as_of="2023-01-01T00:00:00Z", known_at=before) == [
+        "The warden is Ilse."
+    ]
+
+
+def test_before_anything_was_known_nothing_is_found(memory: Memory) -> None:
+    before = now()
+    memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+
+    assert memory.recalled("who is the warden", known_at=before) == []
+
+
+def test_a_window_is_half_open(memory: Memory) -> None:
+    memory.fact(
+        "The bridge toll is two crowns.",
+        valid_from="2021-01-01T00:00:00Z",
+        valid_to="2022-01-01T00:00:00Z",
+    )
+
+    assert memory.recalled("bridge toll", as_of="2021-01-01T00:00:00Z") == ["The bridge toll is two crowns."]
+    assert memory.recalled("bridge toll", as_of="2022-01-01T00:00:00Z") == []
+    assert memory.recalled("bridge toll") == []
+
+
+def test_a_fact_of_the_past_says_what_became_of_it(memory: Memory) -> None:
+    memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+    memory.fact("The warden is Bodo.", subject="warden", valid_from="2022-06-01T00:00:00Z")
+
+    fact = memory.recall("who is the warden", as_of="2021-03-01T00:00:00Z")["results"][0]["fact"]
+
+    assert fact["status"] == "superseded"
+    assert fact["retired_at"] is not None
