@@ -5,12 +5,13 @@ to do, a `due` question. Kinds are listed in `app.upkeep.kinds`. A handler looks
 
     async def rederive(run: JobRun) -> Counts:
         stale = ...                                # short reads: async with run.database.reading() as conn
-        await run.expect(len(stale))               # progress; shown by GET /v1/jobs/{id}
+        run.expect(len(stale))                     # progress; shown by GET /v1/jobs/{id}
         for digest in stale:
             answer = await llm.chat(...)           # no connection is held here
             await run.spend(calls=1, tokens=321)   # durable at once, for the budgets
-            await run.database.run(write)          # one short transaction, with its own last look
-            await run.advance(1, rederived=1)      # progress and counts
+            await run.database.run(write)          # one short transaction, with its own last look; in it,
+                                                   # run.report(conn, [Finding(…)]) lists what was done
+            run.advance(1, rederived=1)            # progress and counts
         return run.counts
 
 It must be safe to run again from the start after a kill at any point, and beside itself for another scope. One
@@ -27,12 +28,14 @@ run of a (kind, namespace, scope) is active at a time. How it ends:
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from uuid import UUID
 
 from app.db import Connection, Database
 from app.embedding import Embedder
 from app.settings import Settings
+from app.upkeep import attempts
+from app.upkeep.model import Finding
 
 KindName = Literal["decay", "prune", "consolidate", "review", "reembed", "embed_pending", "rederive"]
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -53,25 +56,6 @@ class TryLater(Exception):
         self.after_s = after_s
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a run did, or a dry run would do. `detail` holds no text of a fact."""
-
-    action: str
-    fact_id: UUID | None = None
-    other_id: UUID | None = None
-    scope: str | None = None
-    rule: str | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Ledger(Protocol):
-    """Where a run's spending and findings are kept."""
-
-    async def spend(self, run: "JobRun", calls: int, tokens: int) -> None: ...
-    async def report(self, run: "JobRun", findings: Sequence[Finding], conn: Connection | None) -> None: ...
-
-
 @dataclass(slots=True)
 class JobRun:
     """One attempt at a job. `parameters` are what the caller asked beyond the rest, such as `apply` or `mode`."""
@@ -86,32 +70,41 @@ class JobRun:
     database: Database
     settings: Settings
     embedder: Embedder
-    ledger: Ledger
     calls: int = 0
     tokens: int = 0
     done: int = 0
     total: int | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
-    async def expect(self, total: int) -> None:
+    @property
+    def mark(self) -> attempts.Mark:
+        """What the statements of this attempt are addressed by."""
+        return attempts.Mark(self.namespace, self.id, self.attempt)
+
+    @property
+    def standing(self) -> attempts.Standing:
+        """How far this attempt is."""
+        return attempts.Standing(dict(self.counts), {"done": self.done, "total": self.total})
+
+    def expect(self, total: int) -> None:
         """Say how much there is to do, as far as that is known."""
         self.total = total
 
-    async def advance(self, done: int, **counts: int) -> None:
+    def advance(self, done: int, **counts: int) -> None:
         """Note progress. It is written every few seconds and at the end."""
         self.done += done
         self.counts.update(counts)
 
     async def spend(self, *, calls: int, tokens: int) -> None:
         """Book calls and tokens at once, so that a budget holds over a kill as well."""
-        await self.ledger.spend(self, calls, tokens)
+        async with self.database.reading() as conn:
+            await attempts.spend(conn, self.namespace, self.id, calls, tokens)
         self.calls += calls
         self.tokens += tokens
 
-    async def report(self, findings: Sequence[Finding], conn: Connection | None = None) -> None:
-        """List what was done or would be, in the transaction of `conn` where one is given."""
-        if findings:
-            await self.ledger.report(self, findings, conn)
+    async def report(self, conn: Connection, findings: Sequence[Finding]) -> None:
+        """List what was done, in the transaction that did it, or what would be."""
+        await attempts.add_findings(conn, self.namespace, self.id, findings)
 
 
 Handler = Callable[[JobRun], Awaitable[Counts]]

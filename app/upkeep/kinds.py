@@ -1,0 +1,10 @@
+"""The kinds of jobs that there are."""
+
+from collections.abc import Mapping
+
+from app.upkeep import decay, embedding_jobs, pruning
+from app.upkeep.jobs import Kind
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind for kind in (decay.KIND, pruning.KIND, embedding_jobs.EMBED_PENDING, embedding_jobs.REEMBED)
+}
