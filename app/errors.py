@@ -161,6 +161,11 @@ class LinkSettled(Conflict):
     detail = "This link was demoted or resolved before, or what it asserts no longer holds."
 
 
+class LlmNotConfigured(Conflict):
+    code, title = "llm_not_configured", "No language model is configured"
+    detail = "This job asks a language model, and none is configured: set LLM_URL and LLM_MODEL."
+
+
 class BodyTooLarge(AppError):
     """Extension: `limit` in bytes."""
 

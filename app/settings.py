@@ -101,6 +101,18 @@ class Settings(BaseSettings):
     """The key for it, where it wants one."""
     llm_timeout_s: Annotated[float, Field(gt=0, le=600)] = 60.0
     """The longest wait for one answer."""
+    llm_calls_per_run: Annotated[int, Field(ge=1)] = 100
+    """The most calls that one run of a job makes."""
+    llm_tokens_per_run: Annotated[int, Field(ge=1)] = 400_000
+    """The tokens after which a run makes no further call."""
+    llm_calls_per_day: Annotated[int, Field(ge=1)] = 1_000
+    """The most calls within 24 hours for each namespace."""
+    llm_tokens_per_day: Annotated[int, Field(ge=1)] = 4_000_000
+    """The tokens within 24 hours after which a namespace gets no further call."""
+    consolidate_min_facts: Annotated[int, Field(ge=1)] = 20
+    """How many new facts a scope must have before consolidation looks at it."""
+    consolidate_max_retirements: Annotated[int, Field(ge=0)] = 10
+    """The most facts that one run may retire, in namespaces that let it retire any."""
 
     # Recall.
     recall_deadline_ms: Annotated[int, Field(ge=10, le=60_000)] = 2_000
