@@ -23,6 +23,10 @@ def make_key(database: Cluster, namespace: str, **wanted: Any) -> str:
     return asyncio.run(make())
 
 
+# A well-formed id that no fact has.
+NEVER = "019ad9a0-53f1-7b8e-a2f4-0c2d9f6f4b11"
+
+
 class Memory:
     """A client with one key. Its methods return the body, after checking the status."""
 

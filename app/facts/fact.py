@@ -52,7 +52,7 @@ class Fact:
 
     @property
     def is_current(self) -> bool:
-        return self.status == "active"
+        return self.status == "active" and self.kind != "retraction"
 
     @property
     def can_retire(self) -> bool:

@@ -45,7 +45,8 @@ def fact_members(fact: Fact) -> dict[str, Any]:
         "observed_count": fact.observed_count,
         "last_observed_at": fact.last_observed_at,
         "embedding": "ready" if fact.embedded else "pending",
-        "status": fact.status,
+        # The entry that ends a life is itself nothing that holds.
+        "status": "forgotten" if fact.kind == "retraction" else fact.status,
     }
 
 

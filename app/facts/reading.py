@@ -88,13 +88,18 @@ _mine = (
     .where(facts_history.c.namespace == _NS, facts_history.c.id == bindparam("id", type_=Uuid))
     .cte("mine")
 )
-_own_chain = chains.alias("own_chain")
-_siblings = (
-    select(chains.c.chain_id)
-    .join(_own_chain, and_(_own_chain.c.namespace == chains.c.namespace, _own_chain.c.head_id == chains.c.head_id))
-    .where(chains.c.namespace == _NS, _own_chain.c.chain_id.in_(select(_mine.c.chain_id)))
-)
-_chain_ids = union(select(_mine.c.chain_id), _siblings).cte("family")
+# A fact that never was replaced, nor replaced anything by new text, is the head of a chain that no row tells of.
+_ends = union(
+    select(chains.c.head_id).where(chains.c.namespace == _NS, chains.c.chain_id.in_(select(_mine.c.chain_id))),
+    select(bindparam("id", type_=Uuid)),
+).cte("ends")
+_chain_ids = union(
+    select(_mine.c.chain_id),
+    select(chains.c.chain_id).where(chains.c.namespace == _NS, chains.c.head_id.in_(select(_ends.c.head_id))),
+    select(facts_history.c.chain_id).where(
+        facts_history.c.namespace == _NS, facts_history.c.id.in_(select(_ends.c.head_id))
+    ),
+).cte("family")
 _retiring = and_(
     links.c.namespace == facts_history.c.namespace,
     links.c.target_id == facts_history.c.id,
