@@ -29,6 +29,6 @@ def within(scope: ColumnElement[Any], sight: Sight) -> list[ColumnElement[bool]]
     listed = scope == bindparam("scopes", type_=ARRAY(Text)).any_()
     if sight == "listed":
         return [listed]
-    prefix = func.unnest(bindparam("prefixes", type_=ARRAY(Text))).table_valued(column("prefix", Text))
+    prefix = func.unnest(bindparam("prefixes", type_=ARRAY(Text))).table_valued(column("prefix", Text)).render_derived()
     below = exists(select(prefix.c.prefix).where(func.starts_with(scope, prefix.c.prefix)).correlate_except(prefix))
     return [or_(listed, below)]
