@@ -132,7 +132,7 @@ CREATE FUNCTION prune_facts(
 ) RETURNS TABLE (
     id uuid, chain_id uuid, scope text, kind text, superseded_by uuid, recorded_at timestamptz,
     retired_at timestamptz, retired_as text, last_used_at timestamptz, weight double precision
-) LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET palimpsest.removing = 'on' AS $$
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     IF among IS NULL OR cardinality(among) > 10000 THEN
@@ -142,6 +142,8 @@ BEGIN
         WHERE f.namespace = in_namespace AND f.id = ANY (among) ORDER BY f.id FOR UPDATE;
     PERFORM FROM fact_use AS u
         WHERE u.namespace = in_namespace AND u.fact_id = ANY (among) ORDER BY u.fact_id FOR UPDATE;
+    -- Not as an option of the function: only a superuser may give one a setting that no module defines.
+    PERFORM set_config('palimpsest.removing', 'on', true);
     RETURN QUERY
     WITH chosen AS MATERIALIZED (
         SELECT * FROM prunable_facts(in_namespace, in_scope, half_life_h, below, min_age, among)
@@ -159,6 +161,7 @@ BEGIN
         RETURNING f.id
     )
     SELECT c.* FROM chosen AS c JOIN gone AS g ON g.id = c.id;
+    PERFORM set_config('palimpsest.removing', 'off', true);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION prune_facts FROM PUBLIC;
