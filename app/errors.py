@@ -87,6 +87,11 @@ class SubjectNotFound(AppError):
     example: ClassVar[Example] = {"nearest": ["team.standup.time"]}
 
 
+class ProposalNotFound(NotFound):
+    code, title = "proposal_not_found", "No such proposal"
+    detail = "This namespace holds no proposal with this id."
+
+
 class MethodNotAllowed(AppError):
     status, code, title = 405, "method_not_allowed", "Method not allowed"
     detail = "This address does not answer to this method; the Allow header lists those that it answers to."
@@ -159,6 +164,14 @@ class SubjectTaken(Conflict):
 class LinkSettled(Conflict):
     code, title = "link_settled", "This link was settled before"
     detail = "This link was demoted or resolved before, or what it asserts no longer holds."
+
+
+class ProposalDecided(Conflict):
+    """Extension: `verdict`, what was decided."""
+
+    code, title = "proposal_decided", "This proposal was decided before"
+    detail = "Only a proposal that waits can be approved or rejected."
+    example: ClassVar[Example] = {"verdict": "applied"}
 
 
 class LlmNotConfigured(Conflict):
