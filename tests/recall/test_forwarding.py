@@ -88,6 +88,7 @@ def test_many_retired_values_do_not_crowd_out_what_is_current(memory: Memory) ->
 
     found = memory.recalled("The harbour crane is painted shade 7.", k=5)
 
-    assert found == ["The harbour crane was painted by Eetu's crew.", "The harbour crane is painted shade 199."] or (
-        found == ["The harbour crane is painted shade 199.", "The harbour crane was painted by Eetu's crew."]
-    )
+    assert set(found) == {
+        "The harbour crane was painted by Eetu's crew.",
+        "The harbour crane is painted shade 199.",
+    }
