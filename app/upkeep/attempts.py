@@ -25,6 +25,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     or_,
     select,
     update,
@@ -85,7 +86,7 @@ _claim = Statement(
         lease_until=_now + _LEASE,
         counts=literal_column("'{}'::jsonb"),
         progress=literal_column("'{}'::jsonb"),
-        error=None,
+        error=null(),
     )
     .returning(job_runs)
 )
@@ -107,7 +108,7 @@ _finish = Statement(
         counts=bindparam("new_counts", type_=JSONB),
         progress=bindparam("new_progress", type_=JSONB),
         error=bindparam("new_error", type_=Text),
-        lease_until=None,
+        lease_until=null(),
         finished_at=_now,
     )
 )
@@ -123,7 +124,7 @@ _release = Statement(
         error=bindparam("new_error", type_=Text),
         attempts_allowed=job_runs.c.attempts_allowed + cast(bindparam("unburnt", type_=Integer), Integer),
         postponed=job_runs.c.postponed + literal_column("1"),
-        lease_until=None,
+        lease_until=null(),
     )
     .returning(job_runs.c.status)
 )

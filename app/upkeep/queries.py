@@ -17,6 +17,7 @@ from sqlalchemy import (
     case,
     func,
     literal_column,
+    null,
     or_,
     select,
     tuple_,
@@ -138,9 +139,9 @@ _again = Statement(
         status=word("queued"),
         automatic=literal_column("false"),
         attempts_allowed=job_runs.c.attempts + literal_column("5"),
-        error=None,
+        error=null(),
         cancel_requested=literal_column("false"),
-        finished_at=None,
+        finished_at=null(),
     )
     .returning(job_runs)
 )
