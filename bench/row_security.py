@@ -93,7 +93,7 @@ def main() -> None:
             psycopg.connect(cluster.owner_dsn, autocommit=True) as owner,
             psycopg.connect(cluster.api_dsn, autocommit=True) as conn,
         ):
-            owner.execute("INSERT INTO namespaces (name) VALUES ('default')")
+            owner.execute("INSERT INTO namespaces (name) VALUES ('default') ON CONFLICT DO NOTHING")
             register_vector(conn)
             texts, vectors, ids = fill(conn, options.facts)
             owner.execute("ANALYZE ledger.facts")

@@ -51,6 +51,8 @@ CREATE TABLE namespaces (
     consolidate_may_retire boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now()
 );
+-- What the development mode works in.
+INSERT INTO namespaces (name) VALUES ('default');
 CREATE TABLE api_keys (
     id uuid PRIMARY KEY,
     namespace text NOT NULL REFERENCES namespaces,
