@@ -1,6 +1,7 @@
 """Carries one attempt at a run out, and writes down how it ended whatever happens."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -104,8 +105,7 @@ class Runner:
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-        run.counts.clear()
-        run.counts.update(counts)
+        run.counts = Counter(counts)
         return Ending("succeeded")
 
     async def _watch(self, run: JobRun, work: "asyncio.Future[Any]") -> Ending:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    null,
     or_,
     select,
     tuple_,
@@ -141,9 +142,8 @@ _stalled = (
     .with_for_update(of=_jobs, skip_locked=True)
     .cte("stalled")
 )
-_put_back = Statement(
-    select(func.procrastinate_retry_job_v2(_stalled.c.id, _now, None, None, None).label("done")).select_from(_stalled)
-)
+_retried = func.procrastinate_retry_job_v2(_stalled.c.id, _now, null(), null(), null())
+_put_back = Statement(select(_retried.label("done")).select_from(_stalled))
 _orphans = Statement(
     select(job_runs.c.namespace, job_runs.c.id, job_runs.c.kind, job_runs.c.scope)
     .where(
@@ -183,11 +183,10 @@ _purge_keys = Statement(delete(idempotency_keys).where(tuple_(_k.namespace, _k.r
 _fold = Statement(
     select(func.fold_term_counts(cast(bindparam("most", type_=Integer), Integer), type_=BigInteger).label("folded"))
 )
-_appended = Statement(
-    select(literal_column("n_tup_ins", BigInteger).label("rows"))
-    .select_from(literal_column("pg_stat_user_tables"))
-    .where(literal_column("relname") == word("term_counts"))
+_statistics = Table(
+    "pg_stat_user_tables", _METADATA, Column("relname", Text), Column("n_tup_ins", BigInteger), schema="pg_catalog"
 )
+_appended = Statement(select(_statistics.c.n_tup_ins.label("rows")).where(_statistics.c.relname == word("term_counts")))
 _moment = Statement(select(_now.label("now")))
 
 
