@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, LiteralString
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,6 +328,11 @@ def _candidates(shape: Shape) -> Statement:
             arms.extend([_forgotten(found, shape)] if shape.retired else [])
         arms.extend([_out_of_window(shape)] if shape.terms else [])
     return Statement(union_all(*arms))
+
+
+def text_of(shape: Shape) -> LiteralString:
+    """The statement's SQL, so that its plan can be looked at."""
+    return _candidates(shape).sql
 
 
 async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Row]:

@@ -91,10 +91,10 @@ async def search(
     corpus = Corpus(facts, length, {term: count for term, (count, _) in counts.items()})
     asked = question(words, corpus)
     exact = _is_cheaper_exactly(wanted, corpus.facts, indexed)
-    rows = await arms.candidates(conn, *_statement(wanted, asked, direction, exact=exact))
+    rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=exact))
     if direction and not exact and _is_short(rows, corpus.facts, wanted):
         # The index gave up before it had met enough facts that the predicates leave.
-        rows = await arms.candidates(conn, *_statement(wanted, asked, direction, exact=True))
+        rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=True))
     return _found(rows, asked, wanted, now)
 
 
@@ -110,9 +110,10 @@ def _is_short(rows: Sequence[Row], facts: int, wanted: Wanted) -> bool:
     return near < DEPTH and (near < facts or wanted.as_of is not None)
 
 
-def _statement(
+def statement_of(
     wanted: Wanted, asked: Question, direction: Direction | None, *, exact: bool
 ) -> tuple[Shape, dict[str, Any]]:
+    """The shape of the candidates' statement and what it binds."""
     size = arms.places(len(asked.terms))
     filters = wanted.filters
     shape = Shape(
