@@ -12,7 +12,7 @@ MOST_ACTIONS = 200
 SHORTEST_DIGEST = 8
 LONGEST_DIGEST = 1_000
 
-Handle = Annotated[NonBlank, Field(max_length=20)]
+Handle = Annotated[NonBlank, Field(max_length=100)]
 Quote = Annotated[NonBlank, Field(max_length=2_000)]
 Words = Annotated[NonBlank, Field(max_length=500)]
 

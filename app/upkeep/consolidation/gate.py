@@ -130,8 +130,15 @@ def _check_words(text: str, sources: Sequence[Fact]) -> None:
     terms = gist(text).terms
     if any(not terms & gist(fact.content).terms for fact in sources):
         raise Refused("it says nothing about one of its sources")
+    if denies(text) != any(denies(fact.content) for fact in sources):
+        raise Refused("it denies what no source denies, or the other way round")
     if any(compare(text, fact.content) is not None for fact in sources):
         raise Refused("it contradicts one of its sources")
+
+
+def denies(text: str) -> bool:
+    """Whether anything in a text is denied, or said to be over."""
+    return any(clause.negations or clause.ended for clause in parse(text).clauses)
 
 
 def invented(text: str, sources: Sequence[Fact]) -> list[str]:

@@ -22,6 +22,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    null,
     or_,
     select,
     true,
@@ -71,7 +72,8 @@ _unfinished = and_(
 # --- What is new -----------------------------------------------------------------------------------------------
 
 _enough = or_(
-    func.count().filter(_never_asked) >= bindparam("threshold", type_=Integer), func.count().filter(_unfinished) > 0
+    func.count().filter(_never_asked) >= bindparam("threshold", type_=Integer),
+    func.count().filter(_unfinished) > literal_column("0"),
 )
 _scopes = Statement(
     select(facts_active.c.scope, func.count().label("facts"))
@@ -259,7 +261,7 @@ _standing = select(
     facts_history.c.id,
     _VERSION,
     literal_column("0"),
-    cast(literal_column("NULL"), TIMESTAMP),
+    cast(null(), TIMESTAMP(timezone=True)),
 ).where(facts_history.c.namespace == _NS, facts_history.c.id == func.any(_IDS))
 _insert = pg_insert(_marks).from_select(
     ["namespace", "fact_id", "prompt_version", "failures", "done_at"], _standing.order_by(facts_history.c.id)
@@ -270,7 +272,7 @@ _begin = Statement(
         set_={
             "prompt_version": _insert.excluded.prompt_version,
             "failures": literal_column("0"),
-            "done_at": None,
+            "done_at": null(),
         },
         where=_marks.c.prompt_version != _insert.excluded.prompt_version,
     )

@@ -74,7 +74,7 @@ async def consolidate(run: JobRun) -> Counts:
         raise JobFailed(f"the language model: {failure}") from None
     finally:
         await llm.aclose()
-    return run.counts
+    return dict(run.counts)
 
 
 async def _say(run: JobRun, why: str) -> None:
