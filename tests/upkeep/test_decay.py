@@ -14,7 +14,7 @@ from tests.upkeep.ageing import age
 from tests.working import run_job, working
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def worker(database: Cluster) -> Iterator[None]:
     with working(settings_for(database, decay_every_h=0, prune_every_h=0)):
         yield
