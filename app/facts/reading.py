@@ -37,7 +37,7 @@ _TIME = TIMESTAMP(timezone=True)
 def _filter(name: str) -> ColumnElement[bool]:
     table = facts_active.c
     if name == "tag":
-        return table.tags.contains(func.array(bindparam("tag", type_=Text)))
+        return bindparam("tag", type_=Text) == func.any(table.tags)
     if name == "since":
         return table.recorded_at >= bindparam("since", type_=_TIME)
     if name == "after":
