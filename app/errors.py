@@ -238,6 +238,14 @@ class EvidenceNotFound(AppError):
     pointer = "/evidence"
 
 
+class ReplacementScheduled(AppError):
+    status, code, title = 422, "replacement_scheduled", "The replacement does not hold yet"
+    detail = (
+        "Until `valid_from` nothing would hold in its place. Write it alone; a state takes over when its time comes."
+    )
+    pointer = "/valid_from"
+
+
 class UnknownSubject(AppError):
     """Extension: `nearest`, registered subjects that look alike, best first."""
 

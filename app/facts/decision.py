@@ -17,6 +17,7 @@ from app.errors import (
     FactAlreadyRetired,
     FactNotFound,
     LowerTier,
+    ReplacementScheduled,
     SelfSupersede,
 )
 from app.facts.detection import Finding, compare, dropped_values
@@ -42,6 +43,8 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
         )
     same = working.same_text(draft, now)
     if draft.replaces:
+        if _starts_later(draft, now):
+            raise ReplacementScheduled
         _retire_as_told(draft, decision, working, rules, caller, same)
     if same is not None:
         decision.reaffirms = same

@@ -25,7 +25,7 @@ class Vector(UserDefinedType[object]):
 
     cache_ok = True
 
-    def __init__(self, dimensions: int | None = None, half: bool = False) -> None:
+    def __init__(self, dimensions: int | None = None, *, half: bool = False) -> None:
         self.dimensions = dimensions
         self.half = half
 

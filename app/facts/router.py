@@ -19,6 +19,7 @@ from app.errors import (
     IdempotencyKeyReused,
     LowerTier,
     ReplacementRetired,
+    ReplacementScheduled,
     ScopeForbidden,
     SelfSupersede,
     TargetNewer,
@@ -82,6 +83,7 @@ FactId = Annotated[UUID, Path(description="The id of a fact.")]
             LowerTier,
             EvidenceNotFound,
             EvidenceRequired,
+            ReplacementScheduled,
             UnknownSubject,
             IdempotencyKeyReused,
         ),
@@ -263,6 +265,7 @@ async def get_history(fact_id: FactId, caller: Reader, db: Db) -> Response:
 
 
 _RETIRING = (
+    ReplacementScheduled,
     ScopeForbidden,
     FactNotFound,
     FactAlreadyRetired,
