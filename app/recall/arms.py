@@ -118,12 +118,12 @@ def _at_the_moment(*, retired: bool) -> list[ColumnElement[bool]]:
 
 def _vector_of(view: FromClause, profile: Profile) -> ColumnElement[Any]:
     half = profile.dimensions > _MOST_FULL_PRECISION
-    return cast(view.c.embedding, Vector(profile.dimensions, half))
+    return cast(view.c.embedding, Vector(profile.dimensions, half=half))
 
 
 def _distance(view: FromClause, profile: Profile) -> ColumnElement[float]:
     half = profile.dimensions > _MOST_FULL_PRECISION
-    asked = cast(bindparam("vector", type_=Vector()), Vector(profile.dimensions, half))
+    asked = cast(bindparam("vector", type_=Vector()), Vector(profile.dimensions, half=half))
     return _vector_of(view, profile).op("<=>", return_type=Double())(asked)
 
 
