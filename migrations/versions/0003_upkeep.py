@@ -144,6 +144,10 @@ BEGIN
         WHERE u.namespace = in_namespace AND u.fact_id = ANY (among) ORDER BY u.fact_id FOR UPDATE;
     -- Not as an option of the function: only a superuser may give one a setting that no module defines.
     PERFORM set_config('palimpsest.removing', 'on', true);
+    -- A digest that goes with its sources: what follows their removal must not find it to change it once more.
+    UPDATE ledger.facts AS d SET stale_at = now()
+        WHERE d.namespace = in_namespace AND d.kind = 'digest' AND d.stale_at IS NULL AND d.id IN (
+            SELECT p.id FROM prunable_facts(in_namespace, in_scope, half_life_h, below, min_age, among) AS p);
     RETURN QUERY
     WITH chosen AS MATERIALIZED (
         SELECT * FROM prunable_facts(in_namespace, in_scope, half_life_h, below, min_age, among)
