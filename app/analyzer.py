@@ -33,9 +33,7 @@ _STOP_CHUNKS = ("a", "i", "I")
 _CONTRACTED = {"ca": "can", "wo": "will", "sha": "shall", "ai": "be"}
 _ALIKE = dict.fromkeys("\u2018\u2019\u02bc\u2032", "'") | dict.fromkeys("\u2010\u2011\u2212", "-")
 _ALIKE |= {"\u2044": "/", "\u200b": " "}
-_FOLDS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
-)
+_FOLDS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"})
 
 # Scripts without spaces between words: Han, kana, Hangul and Bopomofo, then Thai, Lao, Burmese and Khmer.
 _IDEOGRAPHS = (
@@ -59,9 +57,7 @@ _JOINTS = (
     re.compile(r"\.+"),
     _HYPHEN,
     re.compile(r"_+"),
-    re.compile(
-        rf"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={_LETTER})(?=[0-9])|(?<=[0-9])(?={_LETTER})"
-    ),
+    re.compile(rf"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<={_LETTER})(?=[0-9])|(?<=[0-9])(?={_LETTER})"),
 )
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
@@ -137,9 +133,7 @@ def query_words(text: str) -> tuple[Word, ...]:
     chunks = _chunks(text)
     telling = [word for chunk in chunks if chunk not in _STOP_CHUNKS for word in _words_of(chunk)]
     telling = [word for word in telling if word.parts and not is_stop_word(word)]
-    return tuple(
-        dict.fromkeys(telling or (word for chunk in chunks for word in _words_of(chunk) if word.parts))
-    )
+    return tuple(dict.fromkeys(telling or (word for chunk in chunks for word in _words_of(chunk) if word.parts)))
 
 
 def analyze_query(text: str, limit: int = MAX_QUERY_TERMS) -> tuple[str, ...]:
@@ -202,9 +196,7 @@ def _expand(chunk: str) -> tuple[Word, ...]:
     if chunk.isascii():
         return tuple(_compounds(chunk))
     pieces = _UNSPACED.split(chunk)
-    return tuple(
-        word for at, piece in enumerate(pieces) for word in (_bigrams(piece) if at % 2 else _compounds(piece))
-    )
+    return tuple(word for at, piece in enumerate(pieces) for word in (_bigrams(piece) if at % 2 else _compounds(piece)))
 
 
 def _bigrams(run: str) -> Iterator[Word]:

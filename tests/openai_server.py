@@ -203,14 +203,15 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Tests read the calls instead."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         endpoint = {"/v1/embeddings": "embeddings", "/v1/chat/completions": "chat"}.get(self.path)
         if endpoint is None:
-            return self.reply(404, b'{"error": {"message": "no such path"}}')
+            self.reply(404, b'{"error": {"message": "no such path"}}')
+            return
         script = self.server.script.receive(endpoint, body, self.headers["Authorization"])
         self.perform(endpoint, script, body)
 
@@ -223,12 +224,13 @@ class _Handler(BaseHTTPRequestHandler):
             name = "400"
         if name == "hang_up":
             self.close_connection = True
-            return hang_up(self.connection)
-        if name.isdigit() or name == "quota":
-            return self.refuse(name, argument)
-        if name == "html":
-            return self.reply(200, b"<html><body>Sign in to continue</body></html>", "text/html")
-        self.reply(200, json.dumps(self.server.script.answer(endpoint, name, body)).encode())
+            hang_up(self.connection)
+        elif name.isdigit() or name == "quota":
+            self.refuse(name, argument)
+        elif name == "html":
+            self.reply(200, b"<html><body>Sign in to continue</body></html>", "text/html")
+        else:
+            self.reply(200, json.dumps(self.server.script.answer(endpoint, name, body)).encode())
 
     def refuse(self, name: str, retry_after: str) -> None:
         status = 429 if name == "quota" else int(name)
@@ -236,9 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         error = {"error": {"message": "refused by script", "type": code, "code": code}}
         self.reply(status, json.dumps(error).encode(), retry_after=retry_after)
 
-    def reply(
-        self, status: int, content: bytes, kind: str = "application/json", retry_after: str = ""
-    ) -> None:
+    def reply(self, status: int, content: bytes, kind: str = "application/json", retry_after: str = "") -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))

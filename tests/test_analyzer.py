@@ -21,9 +21,7 @@ def finds(query: str, text: str) -> bool:
     """Whether every word of the query is found in the text, whole or in its parts."""
     terms = analyze(text).counts.keys()
     words = query_words(query)
-    return bool(words) and all(
-        terms >= set(word.parts) or not terms.isdisjoint(word.wholes) for word in words
-    )
+    return bool(words) and all(terms >= set(word.parts) or not terms.isdisjoint(word.wholes) for word in words)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +81,7 @@ def test_a_word_of_any_script_is_found(query: str, text: str) -> None:
     assert finds(query, text)
 
 
-@pytest.mark.parametrize(
-    "word", ["café", "Löfven", "Dvořák", "Ångström", "naïve", "Łódź", "Straße", "İstanbul"]
-)
+@pytest.mark.parametrize("word", ["café", "Löfven", "Dvořák", "Ångström", "naïve", "Łódź", "Straße", "İstanbul"])
 def test_accents_and_composition_do_not_hide_a_word(word: str) -> None:
     assert finds(word, unicodedata.normalize("NFD", word))
     assert finds(unicodedata.normalize("NFD", word), word)
@@ -178,9 +174,7 @@ def test_a_text_never_exceeds_what_a_tsvector_holds() -> None:
 
 
 def test_a_query_is_capped() -> None:
-    assert (
-        len(analyze_query(" ".join(f"w{chr(97 + n % 26)}{'x' * n}" for n in range(500)))) == MAX_QUERY_TERMS
-    )
+    assert len(analyze_query(" ".join(f"w{chr(97 + n % 26)}{'x' * n}" for n in range(500)))) == MAX_QUERY_TERMS
 
 
 @given(st.text(max_size=300))

@@ -190,9 +190,7 @@ def test_a_stream_is_passed_on_and_counted(client: httpx.Client) -> None:
     ],
 )
 def test_a_body_of_another_media_type_is_told_the_right_one(client: httpx.Client, media_type: str) -> None:
-    response = client.post(
-        "/v1/facts", content=b"{}", headers={b"Content-Type": media_type.encode("latin-1")}
-    )
+    response = client.post("/v1/facts", content=b"{}", headers={b"Content-Type": media_type.encode("latin-1")})
 
     assert response.status_code == 415
     assert "application/json" in response.json()["detail"]
@@ -254,9 +252,7 @@ def test_answers_are_not_sniffed_nor_kept(client: httpx.Client) -> None:
 
 def test_a_client_that_leaves_in_the_middle_of_its_body_leaves_the_service_well(client: httpx.Client) -> None:
     address = (client.base_url.host, client.base_url.port or 80)
-    head = (
-        "POST /v1/facts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-    )
+    head = "POST /v1/facts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
 
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(head.encode())

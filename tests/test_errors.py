@@ -233,9 +233,7 @@ def test_a_trailing_slash_is_not_redirected(client: httpx.Client) -> None:
         (None, {"": "missing"}),
     ],
 )
-def test_a_body_that_is_not_valid_names_the_place(
-    client: httpx.Client, body: object, expected: dict[str, str]
-) -> None:
+def test_a_body_that_is_not_valid_names_the_place(client: httpx.Client, body: object, expected: dict[str, str]) -> None:
     response = client.post("/v1/facts", json=body)
 
     assert faults(response) == expected

@@ -28,7 +28,12 @@ class Purse:
 
 
 def settings(server: OpenAIServer, **more: Any) -> Settings:
-    given = {"llm_url": server.base_url, "llm_model": "scripted", "llm_api_key": "sk-test", "llm_timeout_s": 5}
+    given: dict[str, Any] = {
+        "llm_url": server.base_url,
+        "llm_model": "scripted",
+        "llm_api_key": "sk-test",
+        "llm_timeout_s": 5,
+    }
     return Settings(_env_file=None, **(given | more))
 
 

@@ -10,9 +10,7 @@ import pytest
 
 from tests.openai_server import OpenAIServer, mix
 
-REPLY = {
-    "digests": [{"action": "merge", "sources": ["019aa000-0000-7000-8000-000000000001"], "text": "a [b]"}]
-}
+REPLY = {"digests": [{"action": "merge", "sources": ["019aa000-0000-7000-8000-000000000001"], "text": "a [b]"}]}
 
 
 @pytest.fixture

@@ -30,10 +30,10 @@ FILTERS = {"list": "facts", "scope": "shared", "tag": None}
     st.text().filter(lambda text: "\0" not in text),
     st.integers(-(2**63) + 1, 2**63 - 1),
 )
-def test_sort_keys_come_back_as_they_were(moment: datetime, id: UUID, text: str, number: int) -> None:
-    cursor = encode_cursor([moment, id, text, number], FILTERS)
+def test_sort_keys_come_back_as_they_were(moment: datetime, id_: UUID, text: str, number: int) -> None:
+    cursor = encode_cursor([moment, id_, text, number], FILTERS)
 
-    assert decode_cursor(cursor, [datetime, UUID, str, int], FILTERS) == (moment, id, text, number)
+    assert decode_cursor(cursor, [datetime, UUID, str, int], FILTERS) == (moment, id_, text, number)
 
 
 def test_a_cursor_fits_in_a_url_as_it_is() -> None:

@@ -99,9 +99,7 @@ def test_a_request_id_that_could_do_harm_is_replaced(client: httpx.Client, given
 
 def test_requests_at_the_same_time_keep_their_own_ids(client: httpx.Client) -> None:
     def echoed(number: int) -> str:
-        answer: str = client.get("/v1/facts/none", headers={"X-Request-ID": f"r{number}"}).json()[
-            "request_id"
-        ]
+        answer: str = client.get("/v1/facts/none", headers={"X-Request-ID": f"r{number}"}).json()["request_id"]
         return answer
 
     with ThreadPoolExecutor(8) as pool:

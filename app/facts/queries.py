@@ -11,6 +11,7 @@ from sqlalchemy import (
     ARRAY,
     TIMESTAMP,
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Integer,
@@ -54,8 +55,8 @@ _namespaces = Table(
     MetaData(),
     Column("name", Text),
     Column("policy", Text),
-    Column("require_evidence", Text),
-    Column("closed_vocabulary", Text),
+    Column("require_evidence", Boolean),
+    Column("closed_vocabulary", Boolean),
 )
 _NS = bindparam("namespace", type_=Text)
 _SAME_TEXT = 50

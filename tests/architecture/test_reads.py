@@ -18,6 +18,7 @@ from tests.serving import running
 
 # What may see facts that are no longer current, and why.
 SEES_HISTORY = {
+    "app.conflicts.queries": "a conflict that was settled names a fact that has been retired",
     "app.audit.reading": "the trail tells whose scope an event was about, also when the fact has been retired",
     "app.facts.freshness": "it tells which facts are no longer current",
     "app.facts.lifecycle": "it ends facts and undoes that",
@@ -26,6 +27,11 @@ SEES_HISTORY = {
     "app.facts.reading": "history, and the answer that names what replaced a retired fact",
     "app.recall.arms": "recall as of another moment",
     "app.recall.queries": "recall tells what each result replaces",
+    "app.subjects.queries": "a subject's history",
+    "app.upkeep.consolidation.queries": "it locks what it was shown, by id, and meets digests that went stale",
+    "app.upkeep.decay": "weights of retired facts fall as well",
+    "app.upkeep.digests.queries": "digests that went stale, since a source was retired",
+    "app.upkeep.embedding_jobs": "retired facts keep vectors, by which an old question finds them",
 }
 
 
