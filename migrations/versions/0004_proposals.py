@@ -46,6 +46,9 @@ CREATE TABLE consolidation_marks (
     PRIMARY KEY (namespace, fact_id),
     FOREIGN KEY (namespace, fact_id) REFERENCES ledger.facts (namespace, id) ON DELETE CASCADE
 );
+
+CREATE INDEX facts_stale ON ledger.facts (namespace, scope, id)
+    WHERE stale_at IS NOT NULL AND superseded_by IS NULL;
 """
 
 TRIGGER = """
@@ -86,4 +89,5 @@ def upgrade() -> None:
 def downgrade() -> None:
     execute("DROP TRIGGER facts_follow_removal ON ledger.facts")
     execute("DROP FUNCTION ledger.follow_removal")
+    execute("DROP INDEX ledger.facts_stale")
     execute("DROP TABLE consolidation_marks, proposals")

@@ -119,7 +119,9 @@ class Settling:
         try:
             new = admit_digest(action, self.asked.shown, self.held.standing)
             if self.apply:
-                fact = await write_digest(self.conn, self.caller, self.held, new, draft, PROMPT_VERSION, GROWN)
+                fact = await write_digest(
+                    self.conn, self.caller, self.held, new, draft, rule=PROMPT_VERSION, reason=GROWN
+                )
             else:
                 self.held.others_over(new.sources)
         except Refused as refusal:

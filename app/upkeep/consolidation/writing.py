@@ -128,18 +128,29 @@ def digest_draft(new: NewDigest) -> Draft:
 
 
 async def write_digest(
-    conn: Connection, caller: Caller, held: Held, new: NewDigest, embedded: Draft, rule: str, reason: str
+    conn: Connection,
+    caller: Caller,
+    held: Held,
+    new: NewDigest,
+    embedded: Draft,
+    *,
+    rule: str,
+    reason: str,
+    instead_of: Sequence[Fact] = (),
 ) -> Fact:
-    """Append a digest with its links, in the place of those that it covers. Raises Refused."""
+    """Append a digest with its links, in the place of those that it covers and of those named. Raises Refused."""
     draft = digest_draft(new)
     draft.embedding, draft.embedding_profile = embedded.embedding, embedded.embedding_profile
     if held.working.same_text(draft, held.now) is not None:
         raise Refused("the same text is held already")
-    decision = Decision(retires=[Retired(digest, rule, reason, None) for digest in held.others_over(new.sources)])
+    replaced = [*held.others_over(new.sources), *instead_of]
+    decision = Decision(retires=[Retired(digest, rule, reason, None) for digest in replaced])
     writing = Writing(caller, None, held.working)
     written = writing.carry_out(draft, decision, held.now)
     for source in new.sources:
-        writing.draw("derived_from", written.fact, source, written.fact.recorded_at, rule=rule)
+        writing.draw(
+            "derived_from", written.fact, source, written.fact.recorded_at, rule=rule, detail={"of": len(new.sources)}
+        )
     await writing.flush(conn)
     for digest in decision.retires:
         held.digests.pop(digest.fact.id, None)

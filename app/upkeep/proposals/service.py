@@ -121,7 +121,8 @@ async def _write_digest(conn: Connection, caller: Caller, proposal: Proposal, dr
     if len(sources) < len(ids):
         raise Refused("a source was retired meanwhile")
     new = check_digest(draft.content, sources, held.standing)
-    return (await write_digest(conn, caller, held, new, draft, proposal.rule, GROWN)).id
+    written = await write_digest(conn, caller, held, new, draft, rule=proposal.rule, reason=GROWN)
+    return written.id
 
 
 async def _write_conflict(conn: Connection, caller: Caller, proposal: Proposal) -> UUID:
