@@ -1,12 +1,12 @@
 """From ranked candidates to the list that is shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from app.auth import Caller
 from app.db import Connection
-from app.facts.schemas import PastFactOut
+from app.facts.schemas import FactOut, PastFactOut
 from app.facts.visibility import sight_of
 from app.recall import presenting, queries
 from app.recall.ranking import Ranked
@@ -46,40 +46,74 @@ def _worth_showing(one: Ranked, found: Found) -> list[int]:
     return sorted(meeting, key=lambda at: (found.seen[at].retired_at, found.seen[at].echo_id), reverse=True)
 
 
-async def results_of(
-    conn: Connection, caller: Caller, ask: RecallIn, found: Found, lines: Sequence[Line]
-) -> list[ResultOut]:
-    """The facts of the lines. One that was retired since it was found is left out, with all below it."""
-    if ask.as_of is not None or ask.known_at is not None:
-        return await _results_of_the_past(conn, caller, ask, found, lines)
-    heads = [line.id for line in lines if line.echo is None]
-    echoes = {found.seen[at].echo_id for line in lines for at in (line.echo, line.ranked.best) if at is not None}
-    current = await queries.current_facts(conn, caller.namespace, sight_of(caller.reads, None), heads)
-    past = await queries.past_facts(conn, caller.namespace, [id_ for id_ in echoes if id_])
-    held = {row["id"]: presenting.current_out(row) for row in current}
-    retired: dict[UUID | None, PastFactOut] = {row["id"]: presenting.past_out(row) for row in past}
-    results: list[ResultOut] = []
-    for line in lines:
-        if line.echo is not None:
-            old = retired.get(found.seen[line.echo].echo_id)
-            if old and (line.id in held or line.id == old.id):
-                results.append(presenting.retired_out(line.ranked, line.echo, old, found, explain=ask.explain))
-        elif line.id in held:
-            fact, replaces, conflicts = held[line.id]
-            shown = presenting.result_out(line.ranked, fact, found, explain=ask.explain)
-            shown.replaces = _merged(retired.get(shown.forwarded_by), replaces)
-            shown.conflicts_with = conflicts
-            results.append(shown)
-    return results
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The lines that one question gets, and where they come from."""
+
+    ask: RecallIn
+    found: Found
+    lines: Sequence[Line]
+
+    @property
+    def is_past(self) -> bool:
+        return self.ask.as_of is not None or self.ask.known_at is not None
+
+    @property
+    def current_ids(self) -> set[UUID]:
+        return set() if self.is_past else {line.id for line in self.lines if line.echo is None}
+
+    @property
+    def past_ids(self) -> set[UUID]:
+        """The retired facts that are shown or named, or everything where the question is about the past."""
+        if self.is_past:
+            return {line.id for line in self.lines}
+        sightings = {at for line in self.lines for at in (line.echo, line.ranked.best) if at is not None}
+        return {id_ for at in sightings if (id_ := self.found.seen[at].echo_id)}
 
 
-async def _results_of_the_past(
-    conn: Connection, caller: Caller, ask: RecallIn, found: Found, lines: Sequence[Line]
-) -> list[ResultOut]:
-    rows = await queries.past_facts(conn, caller.namespace, [line.id for line in lines])
-    facts = {row["id"]: presenting.past_out(row) for row in rows}
-    held = [line for line in lines if line.id in facts]
-    return [presenting.result_out(line.ranked, facts[line.id], found, explain=ask.explain) for line in held]
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of some pages, by id: current ones with what they replaced and what contradicts them, and past ones."""
+
+    current: Mapping[UUID, tuple[FactOut, list[ReplacedOut], list[UUID]]]
+    past: Mapping[UUID | None, PastFactOut]
+
+
+async def facts_of(conn: Connection, caller: Caller, pages: Sequence[Page]) -> Facts:
+    """The facts of all pages, in at most two statements."""
+    may_see = sight_of(caller.reads, None)
+    current_ids = {id_ for page in pages for id_ in page.current_ids}
+    past_ids = {id_ for page in pages for id_ in page.past_ids}
+    current = await queries.current_facts(conn, caller.namespace, may_see, list(current_ids))
+    past = await queries.past_facts(conn, caller.namespace, list(past_ids))
+    return Facts(
+        current={row["id"]: presenting.current_out(row) for row in current},
+        past={row["id"]: presenting.past_out(row) for row in past},
+    )
+
+
+def results_of(page: Page, facts: Facts) -> list[ResultOut]:
+    """The results of a page. A fact that was retired since it was found is left out, with all below it."""
+    results = (_result(line, page, facts) for line in page.lines)
+    return [result for result in results if result is not None]
+
+
+def _result(line: Line, page: Page, facts: Facts) -> ResultOut | None:
+    found, explain = page.found, page.ask.explain
+    if page.is_past:
+        past = facts.past.get(line.id)
+        return presenting.result_out(line.ranked, past, found, explain=explain) if past else None
+    if line.echo is not None:
+        old = facts.past.get(found.seen[line.echo].echo_id)
+        shown = old and (line.id in facts.current or line.id == old.id)
+        return presenting.retired_out(line.ranked, line.echo, old, found, explain=explain) if old and shown else None
+    if line.id not in facts.current:
+        return None
+    fact, replaces, conflicts = facts.current[line.id]
+    result = presenting.result_out(line.ranked, fact, found, explain=explain)
+    result.replaces = _merged(facts.past.get(result.forwarded_by), replaces)
+    result.conflicts_with = conflicts
+    return result
 
 
 def _merged(led_here: PastFactOut | None, replaces: Sequence[ReplacedOut]) -> list[ReplacedOut]:

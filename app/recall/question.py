@@ -17,11 +17,15 @@ MOST_FETCHED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What the readable scopes hold: facts, words, and in how many facts each term of a query occurs."""
+    """What the readable scopes hold: facts, words, and in how many facts each term of a query occurs.
+
+    `everywhere` is about how many facts the indexes hold that a search of these scopes goes through.
+    """
 
     facts: int
     words: int
     frequencies: Mapping[str, int]
+    everywhere: int = 0
 
     @property
     def average_length(self) -> float:

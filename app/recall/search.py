@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from app.embedding import Profile, Vectors
 from app.facts.visibility import Sight
 from app.recall import arms, queries
 from app.recall.arms import DEPTH, Shape
-from app.recall.question import Corpus, Question, any_of, question, terms_to_look_up
+from app.recall.question import Corpus, Question, any_of, terms_to_look_up
 from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
 from app.recall.relevance import LIKELY
 
@@ -82,15 +82,26 @@ class Found:
     held_back: Mapping[str, int]
 
 
-async def search(
-    conn: Connection, wanted: Wanted, words: Sequence[Word], direction: Direction | None, now: datetime
-) -> Found:
-    """Find and rank the facts that meet the words and the direction, in two statements, rarely three."""
-    counts, indexed = await queries.frequencies(conn, wanted.namespace, wanted.sight, terms_to_look_up(words))
+async def corpus_of(
+    conn: Connection, namespace: str, sight: tuple[Sight, Mapping[str, Any]], questions: Iterable[Sequence[Word]]
+) -> Corpus:
+    """What the scopes in sight hold, as far as the words of these questions are concerned."""
+    terms = dict.fromkeys(term for words in questions for term in terms_to_look_up(words))
+    counts, indexed = await queries.frequencies(conn, namespace, sight, list(terms))
     facts, length = counts.pop("", (0, 0))
-    corpus = Corpus(facts, length, {term: count for term, (count, _) in counts.items()})
-    asked = question(words, corpus)
-    exact = _is_cheaper_exactly(wanted, corpus.facts, indexed)
+    return Corpus(facts, length, {term: count for term, (count, _) in counts.items()}, max(facts, indexed))
+
+
+async def search(
+    conn: Connection,
+    wanted: Wanted,
+    asked: Question,
+    corpus: Corpus,
+    direction: Direction | None,
+    now: datetime,
+) -> Found:
+    """Find and rank the facts that meet the question and its direction, in one statement, rarely two."""
+    exact = _is_cheaper_exactly(wanted, corpus)
     rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=exact))
     if direction and not exact and _is_short(rows, corpus.facts, wanted):
         # The index gave up before it had met enough facts that the predicates leave.
@@ -98,11 +109,11 @@ async def search(
     return _found(rows, asked, wanted, now)
 
 
-def _is_cheaper_exactly(wanted: Wanted, facts: int, indexed: int) -> bool:
+def _is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
     if wanted.as_of is not None:
-        return max(facts, indexed) <= _FEW_IN_THE_PAST
-    everything = max(facts, indexed)
-    return wanted.subject is not None or facts <= FEW_FACTS or facts < math.sqrt(DEPTH * _INDEX_STEP * everything)
+        return corpus.everywhere <= _FEW_IN_THE_PAST
+    few = corpus.facts <= FEW_FACTS or corpus.facts < math.sqrt(DEPTH * _INDEX_STEP * corpus.everywhere)
+    return few or wanted.subject is not None
 
 
 def _is_short(rows: Sequence[Row], facts: int, wanted: Wanted) -> bool:

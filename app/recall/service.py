@@ -1,7 +1,6 @@
-"""Recall: the rules between a question and its answer."""
+"""Recall: the rules between questions and their answers."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,29 +11,30 @@ from app.db import Connection
 from app.embedding import EmbedderUnavailable
 from app.facts.visibility import sight_of
 from app.recall import context, presenting
-from app.recall.answer import lines_of, results_of
-from app.recall.question import says_nothing
-from app.recall.schemas import RecallIn, RecallOut, SuppressedOut
-from app.recall.search import Direction, Found, Wanted, search
+from app.recall.answer import Page, facts_of, lines_of, results_of
+from app.recall.question import Corpus, question, says_nothing
+from app.recall.schemas import RecallIn, RecallOut, ResultOut, SuppressedOut
+from app.recall.search import Direction, Found, Wanted, corpus_of, search
 from app.state import Service
 
 # The part of the deadline that the embedder may take, and what the words alone get once it has passed.
 _FOR_THE_EMBEDDER = 0.5
 _FOR_THE_WORDS = 0.25
+# The connections that the questions of one request share; more would only wait for the same processors.
+_SIDE_BY_SIDE = 3
 
 
 @dataclass(slots=True)
 class _Asking:
-    """One recall on its way: when it must be done, and what it had to do without."""
+    """One question on its way: what is known of it, what it had to do without, and what was found."""
 
     ask: RecallIn
     words: Sequence[Word]
-    deadline: float
+    scopes: Sequence[str] | None
+    wanted: Wanted
+    direction: Direction | None = None
+    found: Found | None = None
     degraded: list[str] = field(default_factory=list)
-
-    @property
-    def left(self) -> float:
-        return max(0.0, self.deadline - time.monotonic())
 
 
 async def recall(service: Service, caller: Caller, ask: RecallIn) -> RecallOut:
@@ -42,51 +42,36 @@ async def recall(service: Service, caller: Caller, ask: RecallIn) -> RecallOut:
 
     Raises ScopeForbidden for a scope that the key may not read.
     """
-    scopes = caller.asked(ask.scopes)
-    allowance = service.settings.recall_deadline_ms / 1_000
-    asking = _Asking(ask, query_words(ask.query), time.monotonic() + allowance)
-    direction = await _direction(service, asking, allowance)
-    now = datetime.now(UTC)
-    wanted = _wanted(caller, ask, scopes, now)
-    async with service.database.reading() as conn:
-        found = await _search(conn, asking, wanted, direction, allowance)
-        lines, below = lines_of(found, ask) if found else ([], 0)
-        results = await results_of(conn, caller, ask, found, lines[: ask.k]) if found else []
-    framed = ask.format == "context"
-    shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
-    return RecallOut.model_construct(
-        results=shown,
-        context=context.block(shown) if framed else None,
-        suppressed=_suppressed(found, below, len(results) - len(shown)),
-        degraded=asking.degraded,
-        applied=presenting.applied_out(ask, scopes, found.asked if found else None),
-    )
+    (answer,) = await recall_all(service, caller, [ask])
+    return answer
 
 
 async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn]) -> list[RecallOut]:
-    """The answers to several questions, in order."""
-    return [await recall(service, caller, ask) for ask in asks]
+    """The answers to several questions, in order. Each question has the deadline to itself."""
+    now = datetime.now(UTC)
+    allowance = service.settings.recall_deadline_ms / 1_000
+    askings = [_asking(caller, ask, now) for ask in asks]
+    spent = await _direct(service, askings, allowance)
+    waiting = [asking for asking in askings if asking.words]
+    async with service.database.reading() as conn:
+        corpora = await _corpora(conn, caller, waiting)
+        await _search_all(service, conn, waiting, corpora, now, allowance, spent)
+        listed = [lines_of(asking.found, asking.ask) if asking.found else ([], 0) for asking in askings]
+        pages = [
+            Page(asking.ask, asking.found, lines[: asking.ask.k]) if asking.found else None
+            for asking, (lines, _) in zip(askings, listed, strict=True)
+        ]
+        facts = await facts_of(conn, caller, [page for page in pages if page])
+    return [
+        _answer(asking, results_of(page, facts) if page else [], below)
+        for asking, page, (_, below) in zip(askings, pages, listed, strict=True)
+    ]
 
 
-async def _direction(service: Service, asking: _Asking, allowance: float) -> Direction | None:
-    """The question's vector, or None where it would mean nothing or cannot be had in time."""
-    if says_nothing(asking.words):
-        return None
-    try:
-        async with asyncio.timeout(allowance * _FOR_THE_EMBEDDER):
-            vectors = await service.embedder.embed_queries([asking.ask.query])
-    except (EmbedderUnavailable, TimeoutError) as problem:
-        service.unavailable["vector"] = problem.cause if isinstance(problem, EmbedderUnavailable) else "timeout"
-        asking.degraded.append("vector")
-        return None
-    service.unavailable.pop("vector", None)
-    profile = service.embedder.profile
-    return Direction(profile, vectors[0]) if profile and vectors[0].any() else None
-
-
-def _wanted(caller: Caller, ask: RecallIn, scopes: Sequence[str] | None, now: datetime) -> Wanted:
+def _asking(caller: Caller, ask: RecallIn, now: datetime) -> _Asking:
+    scopes = caller.asked(ask.scopes)
     past = ask.as_of is not None or ask.known_at is not None
-    return Wanted(
+    wanted = Wanted(
         namespace=caller.namespace,
         sight=sight_of(caller.reads, scopes),
         precedence=tuple(scopes or ()),
@@ -98,37 +83,116 @@ def _wanted(caller: Caller, ask: RecallIn, scopes: Sequence[str] | None, now: da
         known_at=(ask.known_at or now) if past else None,
         retired="retired" in ask.include,
     )
+    return _Asking(ask, query_words(ask.query), scopes, wanted)
+
+
+async def _direct(service: Service, askings: Sequence[_Asking], allowance: float) -> float:
+    """Give the questions their vectors where those mean something and can be had in time; the seconds it took."""
+    meaning = [asking for asking in askings if not says_nothing(asking.words)]
+    if not meaning:
+        return 0.0
+    started = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout(allowance * _FOR_THE_EMBEDDER):
+            vectors = await service.embedder.embed_queries([asking.ask.query for asking in meaning])
+    except (EmbedderUnavailable, TimeoutError) as problem:
+        service.unavailable["vector"] = problem.cause if isinstance(problem, EmbedderUnavailable) else "timeout"
+        for asking in meaning:
+            asking.degraded.append("vector")
+    else:
+        service.unavailable.pop("vector", None)
+        profile = service.embedder.profile
+        for asking, vector in zip(meaning, vectors, strict=True):
+            # A row of zeros says that the text has no vector.
+            asking.direction = Direction(profile, vector) if profile and vector.any() else None
+    return asyncio.get_running_loop().time() - started
+
+
+async def _corpora(conn: Connection, caller: Caller, askings: Sequence[_Asking]) -> dict[str, Corpus]:
+    """By the scopes in sight, what they hold of the words that are asked there."""
+    by_sight: dict[str, list[_Asking]] = {}
+    for asking in askings:
+        by_sight.setdefault(repr(asking.wanted.sight), []).append(asking)
+    return {
+        sight: await corpus_of(
+            conn,
+            caller.namespace,
+            group[0].wanted.sight,
+            (asking.words for asking in group),
+        )
+        for sight, group in by_sight.items()
+    }
+
+
+async def _search_all(
+    service: Service,
+    conn: Connection,
+    askings: Sequence[_Asking],
+    corpora: dict[str, Corpus],
+    now: datetime,
+    allowance: float,
+    spent: float,
+) -> None:
+    """Search for every question, on this connection and on a few more where there are many."""
+    waiting = list(reversed(askings))
+
+    async def work(mine: Connection) -> None:
+        while waiting:
+            asking = waiting.pop()
+            await _search(mine, asking, corpora[repr(asking.wanted.sight)], now, allowance, spent)
+
+    async def work_beside() -> None:
+        async with service.database.reading() as mine:
+            await work(mine)
+
+    beside = [asyncio.create_task(work_beside()) for _ in range(min(len(askings), _SIDE_BY_SIDE) - 1)]
+    try:
+        await work(conn)
+        await asyncio.gather(*beside)
+    finally:
+        for task in beside:
+            task.cancel()
 
 
 async def _search(
-    conn: Connection, asking: _Asking, wanted: Wanted, direction: Direction | None, allowance: float
-) -> Found | None:
+    conn: Connection, asking: _Asking, corpus: Corpus, now: datetime, allowance: float, spent: float
+) -> None:
     """Everything that the deadline leaves time for; the words alone, shortly, where it has passed."""
-    if not asking.words:
-        return None
-    now = wanted.as_of or datetime.now(UTC)
+    wanted = asking.wanted
+    asked = question(asking.words, corpus)
+    moment = wanted.as_of or now
     try:
-        async with asyncio.timeout(asking.left):
-            return await search(conn, wanted, asking.words, direction, now)
+        async with asyncio.timeout(max(0.0, allowance - spent)):
+            asking.found = await search(conn, wanted, asked, corpus, asking.direction, moment)
+            return
     except TimeoutError:
         asking.degraded.append("deadline")
-    if direction is None:
-        return None
-    asking.degraded.append("vector")
-    try:
-        async with asyncio.timeout(allowance * _FOR_THE_WORDS):
-            return await search(conn, wanted, asking.words, None, now)
-    except TimeoutError:
-        asking.degraded.append("words")
-        return None
+    if asking.direction is not None:
+        asking.degraded.append("vector")
+        try:
+            async with asyncio.timeout(allowance * _FOR_THE_WORDS):
+                asking.found = await search(conn, wanted, asked, corpus, None, moment)
+                return
+        except TimeoutError:
+            pass
+    asking.degraded.append("words")
 
 
-def _suppressed(found: Found | None, below: int, cut: int) -> SuppressedOut:
+def _answer(asking: _Asking, results: list[ResultOut], below: int) -> RecallOut:
+    ask, found = asking.ask, asking.found
+    framed = ask.format == "context"
+    shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
     held_back = found.held_back if found else {}
-    return SuppressedOut.model_construct(
-        retired=held_back.get("retired", 0),
-        scheduled=held_back.get("scheduled", 0),
-        expired=held_back.get("expired", 0),
-        below_min_relevance=below,
-        beyond_max_tokens=cut,
+    return RecallOut.model_construct(
+        results=shown,
+        context=context.block(shown) if framed else None,
+        suppressed=SuppressedOut.model_construct(
+            retired=held_back.get("retired", 0),
+            scheduled=held_back.get("scheduled", 0),
+            expired=held_back.get("expired", 0),
+            below_min_relevance=below,
+            beyond_max_tokens=len(results) - len(shown),
+        ),
+        degraded=asking.degraded,
+        applied=presenting.applied_out(ask, asking.scopes, found.asked if found else None),
     )

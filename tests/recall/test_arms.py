@@ -16,7 +16,8 @@ from app.db import Connection, connect
 from app.embedded import Cluster
 from app.embedding import Profile, Vectors
 from app.recall import arms
-from app.recall.search import Direction, Found, Wanted, search, statement_of
+from app.recall.question import question
+from app.recall.search import Direction, Found, Wanted, corpus_of, search, statement_of
 from app.schema import migrate
 from tests.cluster import own_database
 
@@ -66,7 +67,8 @@ INSERT = """
     INSERT INTO ledger.facts (namespace, id, chain_id, scope, kind, content, content_hash, source_tier, tags,
         valid_from, observed_at, recorded_at, embedding_profile, embedding, terms, term_length)
     VALUES (%(namespace)s, %(id)s, %(id)s, %(scope)s, 'note', %(content)s,
-        sha256(convert_to(%(content)s::text, 'UTF8')), 'user', %(tags)s, %(at)s, %(at)s, %(at)s, %(profile)s, %(vector)s, to_tsvector('simple', %(content)s::text), 3)
+        sha256(convert_to(%(content)s::text, 'UTF8')), 'user', %(tags)s, %(at)s, %(at)s, %(at)s,
+        %(profile)s, %(vector)s, to_tsvector('simple', %(content)s::text), 3)
 """
 
 
@@ -100,8 +102,14 @@ def wanted(**more: Any) -> Wanted:
     return Wanted(**(given | more))
 
 
+async def searched(conn: Connection, query: str, want: Wanted) -> Found:
+    words = query_words(query)
+    corpus = await corpus_of(conn, want.namespace, want.sight, [words])
+    return await search(conn, want, question(words, corpus), corpus, Direction(SPACE, QUESTION), NOW)
+
+
 def found(store: Cluster, query: str, want: Wanted) -> Found:
-    return with_connection(store, lambda conn: search(conn, want, query_words(query), Direction(SPACE, QUESTION), NOW))
+    return with_connection(store, lambda conn: searched(conn, query, want))
 
 
 def nearest(ids: list[int], count: int) -> set[uuid.UUID]:
@@ -134,9 +142,8 @@ def plan(store: Cluster, query: str, want: Wanted) -> str:
     """How Postgres runs the candidates' statement for this question, through the views, as the API's role."""
 
     async def explain(conn: Connection) -> str:
-        direction = Direction(SPACE, QUESTION)
-        asked = (await search(conn, want, query_words(query), direction, NOW)).asked
-        shape, parameters = statement_of(want, asked, direction, exact=False)
+        asked = (await searched(conn, query, want)).asked
+        shape, parameters = statement_of(want, asked, Direction(SPACE, QUESTION), exact=False)
         cursor = await conn.execute("EXPLAIN " + arms.text_of(shape), parameters)
         return "\n".join(str(line["QUERY PLAN"]) for line in await cursor.fetchall())
 

@@ -85,3 +85,14 @@ def test_a_batch_answers_each_question_as_if_asked_alone(memory: Memory) -> None
 
     alone = [memory.post("/v1/recall", query) for query in queries]
     assert [a["results"] for a in answers] == [a["results"] for a in alone]
+
+
+def test_a_full_batch_finds_every_answer(memory: Memory) -> None:
+    facts = [f"Depot {n:02} is led by captain{n:02} of platoon{n:02}x." for n in range(32)]
+    memory.batch(*({"content": text} for text in facts))
+    padding = "somewhat lengthy wording that carries further words along"
+    queries = [{"query": f"captain{n:02} {padding} platoon{n:02}x w{n}a w{n}b w{n}c", "k": 1} for n in range(32)]
+
+    answers = memory.post("/v1/recall/batch", {"queries": queries})["answers"]
+
+    assert [answer["results"][0]["fact"]["content"] for answer in answers] == facts
