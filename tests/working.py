@@ -1,8 +1,12 @@
 """Runs the worker in this process, on a thread of its own, or in a process that a test may kill."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import Queue
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any
@@ -11,33 +15,60 @@ from app import worker
 from app.settings import Settings
 from tests.clients import Memory
 
+_PASSED_ON = ("job_lease_s", "decay_every_h", "prune_every_h", "embedding_timeout_s")
+_PROGRAM = (
+    "import asyncio; from app import worker; from app.settings import Settings; "
+    "asyncio.run(worker.run(Settings(_env_file=None), asyncio.Event()))"
+)
+
 
 @contextmanager
 def working(settings: Settings) -> Iterator[None]:
     """A worker that takes jobs until the block ends. What ends it before that is raised at the end."""
     failures: list[BaseException] = []
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
+    ending: Queue[Callable[[], None]] = Queue()
 
-    def work() -> None:
+    async def work() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end() -> None:
+            loop.call_soon_threadsafe(stop.set)
+
+        ending.put(end)
         try:
-            loop.run_until_complete(worker.run(settings, stop))
+            await worker.run(settings, stop)
         except BaseException as failure:  # noqa: BLE001 - it is raised where the test sees it.
             failures.append(failure)
-        finally:
-            loop.close()
 
-    thread = Thread(target=work, daemon=True)
+    thread = Thread(target=lambda: asyncio.run(work()), daemon=True)
     thread.start()
+    end = ending.get()
     try:
         yield
     finally:
         if thread.is_alive():
-            loop.call_soon_threadsafe(stop.set)
+            end()
         thread.join(timeout=20)
     if failures:
         raise failures[0]
     assert not thread.is_alive(), "the worker did not stop"
+
+
+@contextmanager
+def killable(settings: Settings) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker in a process of its own, which is killed at the end of the block at the latest."""
+    given = {
+        "WORKER_DATABASE_URL": settings.worker_database_url.get_secret_value() if settings.worker_database_url else "",
+        "EMBEDDING_URL": settings.embedding_url or "",
+        "EMBEDDING_MODEL": settings.embedding_model or "",
+        **{name.upper(): str(getattr(settings, name)) for name in _PASSED_ON},
+    }
+    process = subprocess.Popen([sys.executable, "-c", _PROGRAM], env=os.environ | given, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def until(condition: Callable[[], Any], *, seconds: float = 30, what: str = "it") -> Any:
