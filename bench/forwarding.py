@@ -54,7 +54,7 @@ def run(client: httpx.Client, path: Path) -> None:
         answer = client.post("/v1/recall", json=body).raise_for_status().json()
         places.append(place(answer, reversal["new"]))
         leaks += any(result["fact"]["content"] in retired for result in answer["results"])
-        if places[-1] is None or places[-1] > 3:  # noqa: PLR2004  # What the measure asks for.
+        if places[-1] is None or places[-1] > 3:  # What the measure asks for.
             print(f"  {reversal['id']}: place {places[-1]}: {reversal['question']}")
     for depth in (1, 3, 10):
         share = sum(at is not None and at <= depth for at in places) / len(places)
