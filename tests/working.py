@@ -71,7 +71,7 @@ def killable(settings: Settings) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait()
 
 
-def until(condition: Callable[[], Any], *, seconds: float = 30, what: str = "it") -> Any:
+def until(condition: Callable[[], Any], *, seconds: float = 60, what: str = "it") -> Any:
     """What `condition` returns once that is true; asked again and again, so that nothing depends on the time."""
     deadline = monotonic() + seconds
     while not (found := condition()):
@@ -81,7 +81,7 @@ def until(condition: Callable[[], Any], *, seconds: float = 30, what: str = "it"
     return found
 
 
-def finished(memory: Memory, job: Any, *, seconds: float = 30) -> Any:
+def finished(memory: Memory, job: Any, *, seconds: float = 60) -> Any:
     """The job once it has ended, however that was."""
 
     def ended() -> Any:

@@ -1,0 +1,231 @@
+"""The worker starts, stops, and survives the loss of its database, of its process and of its jobs."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from app import worker
+from app.db import PrivilegedRole
+from app.embedded import Cluster
+from app.main import create_app
+from app.settings import Settings
+from tests.clients import Memory, make_key
+from tests.conftest import settings_for
+from tests.openai_server import OpenAIServer
+from tests.serving import running
+from tests.upkeep.ageing import age
+from tests.working import finished, killable, run_job, until, working
+
+LEASE_S = 2
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture
+def settings(fresh_database: Cluster, server: OpenAIServer) -> Settings:
+    return settings_for(
+        fresh_database,
+        embedding_url=server.base_url,
+        embedding_model="stub-a",
+        embedding_timeout_s=60,
+        job_lease_s=LEASE_S,
+        decay_every_h=0,
+        prune_every_h=0,
+    )
+
+
+@pytest.fixture
+def client(fresh_database: Cluster, settings: Settings, namespace: str) -> Iterator[Memory]:
+    """A service without a worker."""
+    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
+    with running(create_app(settings)) as url, Memory(url, key, namespace) as client:
+        yield client
+
+
+def test_a_role_that_can_read_around_the_views_is_refused(fresh_database: Cluster) -> None:
+    settings = settings_for(fresh_database, worker_database_url=fresh_database.owner_dsn)
+
+    with pytest.raises(PrivilegedRole):
+        asyncio.run(worker.run(settings, asyncio.Event()))
+
+
+def test_a_worker_without_an_address_is_refused() -> None:
+    with pytest.raises(ValueError, match="WORKER_DATABASE_URL"):
+        asyncio.run(worker.run(Settings(_env_file=None, worker_database_url=None), asyncio.Event()))
+
+
+def test_a_worker_that_stops_leaves_no_task_and_no_signal_handler(settings: Settings) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    async def start_and_stop() -> tuple[int, Any]:
+        stop = asyncio.Event()
+        asyncio.get_running_loop().call_later(1, stop.set)
+        work = asyncio.create_task(worker.run(settings, stop))
+        await asyncio.sleep(0.8)
+        meanwhile = signal.getsignal(signal.SIGTERM)
+        await work
+        return len(asyncio.all_tasks()), meanwhile
+
+    left, meanwhile = asyncio.run(start_and_stop())
+
+    assert left == 1
+    assert meanwhile == before
+
+
+def test_a_job_in_hand_is_given_back_when_the_worker_stops(
+    client: Memory, settings: Settings, server: OpenAIServer
+) -> None:
+    server.embeddings = "500"
+    client.fact("The boiler is serviced by Kettil.")
+    server.embeddings = "timeout"
+    asked = len(server.calls)
+    job = client.post("/v1/jobs", {"kind": "embed_pending"}, status=202)
+
+    with working(settings):
+        until(lambda: len(server.calls) > asked)
+    stopped = client.get(f"/v1/jobs/{job['id']}")
+    server.embeddings = "ok"
+    with working(settings):
+        done = finished(client, job)
+
+    assert stopped["status"] == "queued"
+    assert stopped["error"] == "The worker was stopped."
+    assert (done["status"], done["attempts"]) == ("succeeded", 2)
+
+
+def test_a_running_job_stops_when_it_is_cancelled(client: Memory, settings: Settings, server: OpenAIServer) -> None:
+    server.embeddings = "500"
+    client.fact("The boiler is serviced by Kettil.")
+    server.embeddings = "timeout"
+    job = client.post("/v1/jobs", {"kind": "embed_pending"}, status=202)
+
+    with working(settings):
+        until(lambda: client.get(f"/v1/jobs/{job['id']}")["status"] == "running")
+        client.post(f"/v1/jobs/{job['id']}/cancel", status=202)
+        done = finished(client, job)
+
+    assert done["status"] == "cancelled"
+
+
+def test_a_worker_goes_on_after_it_lost_every_connection(
+    client: Memory, settings: Settings, fresh_database: Cluster
+) -> None:
+    with working(settings), psycopg.connect(fresh_database.superuser_dsn, autocommit=True) as superuser:
+        run_job(client, "decay")
+        superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memory_worker'")
+
+        job = run_job(client, "decay")
+
+    assert job["status"] == "succeeded"
+
+
+def test_a_job_that_lost_its_connections_is_taken_up_again(
+    client: Memory, settings: Settings, fresh_database: Cluster, server: OpenAIServer
+) -> None:
+    server.embeddings = "500"
+    client.fact("The boiler is serviced by Kettil.")
+    server.embeddings = "slow:1"
+    asked = len(server.calls)
+
+    with working(settings), psycopg.connect(fresh_database.superuser_dsn, autocommit=True) as superuser:
+        job = client.post("/v1/jobs", {"kind": "embed_pending"}, status=202)
+        until(lambda: len(server.calls) > asked)
+        superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memory_worker'")
+        done = finished(client, job)
+
+    assert done["status"] == "succeeded"
+    assert {fact["embedding"] for fact in client.current()} == {"ready"}
+
+
+def test_facts_whose_vectors_are_of_another_model_are_told_at_the_start(
+    client: Memory, settings: Settings, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client.fact("The boiler is serviced by Kettil.")
+    changed = settings.model_copy(update={"embedding_model": "stub-b", "embedding_dimensions": 64})
+
+    with working(changed):
+        run_job(client, "decay")
+
+    said = caplog.text + "".join(capsys.readouterr())
+    assert "facts_of_other_profiles" in said
+    assert "stub-a-64" in said
+
+
+# --- kill -9 ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def a_locked_row(database: Cluster, _server: OpenAIServer) -> Iterator[None]:
+    """Nobody gets on who wants to write the use of facts."""
+    with psycopg.connect(database.owner_dsn) as connection:
+        connection.execute("SELECT FROM fact_use FOR UPDATE")
+        yield
+
+
+@contextmanager
+def a_silent_embedder(_database: Cluster, server: OpenAIServer) -> Iterator[None]:
+    """Nobody gets on who wants a vector."""
+    server.embeddings = "timeout"
+    yield
+    server.embeddings = "ok"
+
+
+Hindrance = Callable[[Cluster, OpenAIServer], AbstractContextManager[None]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "hindrance"),
+    [
+        ("decay", a_locked_row),
+        ("prune", a_locked_row),
+        ("embed_pending", a_silent_embedder),
+        ("reembed", a_silent_embedder),
+    ],
+)
+def test_a_worker_killed_in_the_middle_of_a_job_loses_it_to_the_next_one(
+    client: Memory, settings: Settings, fresh_database: Cluster, server: OpenAIServer, kind: str, hindrance: Hindrance
+) -> None:
+    kept = client.fact("The boiler is serviced by Kettil.")
+    server.embeddings = "500"
+    pending = client.fact("The roof is serviced by Dagny.")
+    if kind == "reembed":
+        settings = settings.model_copy(update={"embedding_model": "stub-b"})
+    age(fresh_database, [kept["id"], pending["id"]], days=30 if kind == "decay" else 730)
+
+    with hindrance(fresh_database, server):
+        job = client.post("/v1/jobs", {"kind": kind}, status=202)
+        with killable(settings) as process:
+            until(lambda: client.get(f"/v1/jobs/{job['id']}")["status"] == "running", seconds=90)
+            process.kill()
+            process.wait()
+    later = client.post("/v1/jobs", {"kind": kind}, status=202)
+    with working(settings):
+        done, after = finished(client, job), finished(client, later)
+
+    assert (done["status"], done["attempts"]) == ("succeeded", 2)
+    assert (after["status"], after["attempts"]) == ("succeeded", 1)
+    assert outcome(client, kind) == EXPECTED[kind]
+
+
+def outcome(client: Memory, kind: str) -> Any:
+    facts = client.current()
+    if kind == "decay":
+        return sorted(round(fact["weight"], 3) for fact in facts)
+    return len(facts) if kind == "prune" else sorted(fact["embedding"] for fact in facts)
+
+
+EXPECTED = {
+    "decay": [0.5, 0.5],
+    "prune": 0,
+    "embed_pending": ["ready", "ready"],
+    "reembed": ["ready", "ready"],
+}
