@@ -63,7 +63,7 @@ class Serving:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end; its exit code."""
         self.process.send_signal(number)
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=_PATIENCE_S)
 
 
 @contextmanager
