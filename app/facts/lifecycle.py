@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from app.auth import Caller
 from app.db import Connection, Statement
-from app.facts import queries
+from app.facts import queries, storing
 from app.facts.fact import Fact
 from app.facts.model import fact_use, facts_history, links
 from app.facts.working import Working
@@ -90,7 +90,7 @@ async def detach(
     await _revive.run(conn, namespace=namespace, fact_id=fact.id)
     fact.chain_id = uuid7()
     await _relabel.run(conn, namespace=namespace, fact_id=fact.id, label=fact.chain_id)
-    await queries.set_chain_head(conn, namespace, fact.chain_id, fact.id)
+    await storing.set_chain_head(conn, namespace, fact.chain_id, fact.id)
 
 
 async def set_pinned(conn: Connection, namespace: str, id_: UUID, *, pinned: bool) -> None:

@@ -10,8 +10,8 @@ from app.embedding import EmbedderUnavailable, Profile
 from app.facts.addresses import content_hash
 from app.facts.detection import normalise
 from app.facts.fact import Draft
-from app.facts.queries import register_profile
 from app.facts.schemas import AmendIn, FactFields, RememberIn, SupersedeIn
+from app.facts.storing import register_profile
 from app.state import Service
 
 

@@ -9,7 +9,7 @@ from app.analyzer import quoted
 from app.auth import Caller
 from app.db import Connection
 from app.errors import AppError
-from app.facts import queries, vocabulary
+from app.facts import nearby, queries, vocabulary
 from app.facts.addresses import lock_key
 from app.facts.decision import decide
 from app.facts.fact import Draft, Fact, Rules
@@ -85,7 +85,7 @@ def _lock_place(draft: Draft, rules: Rules) -> str:
 async def _load_neighbours(conn: Connection, namespace: str, working: Working, drafts: Sequence[Draft]) -> None:
     looking = [draft for draft in drafts if draft.kind != "event"]
     terms = {term for draft in looking for term in draft.terms}
-    stored = await queries.frequencies(conn, namespace, list({d.scope for d in looking}), list(terms))
+    stored = await nearby.frequencies(conn, namespace, list({d.scope for d in looking}), list(terms))
     coming = Counter((draft.scope, term) for draft in looking for term in draft.terms) if len(looking) > 1 else {}
     asking, words = [], []
     for draft in looking:
@@ -96,7 +96,7 @@ async def _load_neighbours(conn: Connection, namespace: str, working: Working, d
             asking.append(draft)
             words.append(" | ".join(known))
     if asking:
-        working.hold_neighbours(await queries.neighbours(conn, namespace, asking, words))
+        working.hold_neighbours(await nearby.neighbours(conn, namespace, asking, words))
 
 
 def _rarest(frequencies: dict[str, int]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from app.audit.queries import Event, record
 from app.auth import Caller
 from app.db import Connection, Overtaken
-from app.facts import queries
+from app.facts import storing
 from app.facts.fact import Decision, Doubt, Draft, Fact, Retired
 from app.facts.working import Working
 
@@ -191,17 +191,17 @@ class Writing:
     async def flush(self, conn: Connection) -> None:
         """Send everything: replacements first, then retirements. Raises Overtaken where one came too late."""
         namespace = self.caller.namespace
-        await queries.insert_facts(conn, self.inserts)
-        if self.endings and await queries.retire(conn, namespace, self.endings) != len(self.endings):
+        await storing.insert_facts(conn, self.inserts)
+        if self.endings and await storing.retire(conn, namespace, self.endings) != len(self.endings):
             raise Overtaken
         async with conn.pipeline():
-            await queries.extend_chains(conn, namespace, self.chain_steps)
-            await queries.insert_links(conn, self.links)
-            await queries.observe_again(
+            await storing.extend_chains(conn, namespace, self.chain_steps)
+            await storing.insert_links(conn, self.links)
+            await storing.observe_again(
                 conn, namespace, [(id_, times, self.seen_at[id_]) for id_, times in self.seen_again.items()]
             )
-            await queries.insert_observations(conn, self.observations)
-            await queries.set_tags(
+            await storing.insert_observations(conn, self.observations)
+            await storing.set_tags(
                 conn,
                 [{"namespace": namespace, "fact_id": id_, "new_tags": tags} for id_, tags in self.tags.items()],
             )

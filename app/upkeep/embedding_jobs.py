@@ -19,7 +19,7 @@ from app.db import Connection, Row, Statement
 from app.embedding import EmbedderUnavailable, Profile
 from app.embedding.contract import Vectors
 from app.facts.model import Vector, facts_history
-from app.facts.queries import register_profile
+from app.facts.storing import register_profile
 from app.settings import Settings
 from app.upkeep.jobs import Counts, JobFailed, JobRun, Kind, Place, TryLater
 from app.upkeep.model import Finding, word

@@ -25,6 +25,7 @@ SEES_HISTORY = {
     "app.facts.model": "it declares the view",
     "app.facts.queries": "a write meets the same text and the facts that it names, whatever became of them",
     "app.facts.reading": "history, and the answer that names what replaced a retired fact",
+    "app.facts.storing": "it retires by the fact's id, whether or not the fact holds at this moment",
     "app.recall.arms": "recall as of another moment",
     "app.recall.queries": "recall tells what each result replaces",
     "app.subjects.queries": "a subject's history",

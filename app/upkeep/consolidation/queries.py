@@ -33,6 +33,7 @@ from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.analyzer import analyze, quoted
 from app.db import Connection, Statement
+from app.facts import nearby
 from app.facts import queries as facts
 from app.facts.fact import Fact
 from app.facts.model import facts_active, facts_history, links
@@ -206,7 +207,7 @@ _may_retire = Statement(select(_namespaces.c.consolidate_may_retire).where(_name
 async def around(conn: Connection, namespace: str, scope: str, given: Sequence[Fact]) -> list[Fact]:
     """Current facts of the scope that share rare words with the given ones, which are left out."""
     terms = {fact.id: list(analyze(fact.content).counts) for fact in given}
-    held = await facts.frequencies(conn, namespace, [scope], list({term for own in terms.values() for term in own}))
+    held = await nearby.frequencies(conn, namespace, [scope], list({term for own in terms.values() for term in own}))
     words = []
     for own in terms.values():
         rare = sorted(own, key=lambda term: (held.get((scope, term), 0), term))[:_RAREST]
