@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from app.auth import Caller
@@ -15,8 +16,7 @@ from app.recall.schemas import RecallIn, ReplacedOut, ResultOut
 from app.recall.search import Found
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A place in the list: a ranked fact, or (`echo`, a sighting) a retired one shown below it or alone."""
 
     ranked: Ranked
@@ -28,16 +28,18 @@ class Line:
 
 
 def lines_of(found: Found, ask: RecallIn) -> tuple[list[Line], int]:
-    """The list before it is cut, and how many candidates were not relevant enough."""
+    """The first lines of the list, and how many candidates were not relevant enough."""
     floor = ask.min_relevance or 0.0
-    kept = [one for one in found.ranked if one.relevance >= floor]
+    kept = [one for one in found.ranked if one.relevance >= floor] if floor else found.ranked
     lines: list[Line] = []
     for one in kept:
+        if len(lines) >= ask.k:
+            break
         if one.id not in found.forgotten:
             lines.append(Line(one))
         if "retired" in ask.include:
             lines.extend(Line(one, echo) for echo in _worth_showing(one, found))
-    return lines, len(found.ranked) - len(kept)
+    return lines[: ask.k], len(found.ranked) - len(kept)
 
 
 def _worth_showing(one: Ranked, found: Found) -> list[int]:

@@ -93,13 +93,13 @@ def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
     ]
 
 
-def _at_the_moment(*, retired: bool) -> list[ColumnElement[bool]]:
+def _at_the_moment(view: FromClause, *, retired: bool) -> list[ColumnElement[bool]]:
     """What was true at `as_of` as the store saw it at `known_at`; intervals are half-open."""
     as_of, known_at = (
         bindparam("as_of", type_=_TIME),
         bindparam("known_at", type_=_TIME),
     )
-    c = facts_history.c
+    c = view.c
     held = [
         c.kind != literal_column("'retraction'"),
         c.recorded_at <= known_at,
@@ -150,184 +150,134 @@ def _number(digits: str) -> ColumnElement[Any]:
     return literal_column(f"{digits}::float8", Double())
 
 
-_KEPT = (
-    "id", "scope", "subject", "observed_at", "recorded_at", "head_id", "retired_at",
-    "terms", "term_length", "embedding", "embedding_profile",
-)  # fmt: skip
+# What is known of a text when it is found: from these it is measured and named.
+_OF_TEXT = ("terms", "term_length", "embedding", "embedding_profile")
+_OF_FACT = ("id", "scope", "subject", "observed_at", "recorded_at")
 
 
-def _kept(view: FromClause) -> list[ColumnElement[Any]]:
-    return [view.c[name] for name in _KEPT if name in view.c]
+def _columns(source: FromClause, names: Sequence[str]) -> list[ColumnElement[Any]]:
+    return [source.c[name] for name in names]
 
 
 def _holds(view: FromClause, any_of: str) -> ColumnElement[bool]:
     return view.c.terms.op("@@")(bindparam(any_of, type_=TSQUERY))
 
 
-def _by_words(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shape, depth: int = DEPTH) -> Subquery:
-    newest = view.c.recorded_at if "recorded_at" in view.c else view.c.retired_at
-    return (
-        select(*_kept(view))
-        .where(*where)
-        .order_by(_presence(view, shape.terms).desc(), newest.desc(), view.c.id.desc())
-        .limit(literal_column(str(depth)))
-        .subquery()
-    )
+def _by_words(found: Select[Any], view: FromClause, newest: ColumnElement[Any], shape: Shape, depth: int) -> Subquery:
+    order = (_presence(view, shape.terms).desc(), newest.desc(), view.c.id.desc())
+    return found.order_by(*order).limit(literal_column(str(depth))).subquery()
 
 
-def _by_vector(
-    view: FromClause,
-    where: Sequence[ColumnElement[bool]],
-    profile: Profile,
-    *,
-    exact: bool,
-    depth: int = DEPTH,
-) -> Subquery:
+def _by_vector(found: Select[Any], view: FromClause, profile: Profile, depth: int, *, exact: bool) -> Subquery:
     distance = _distance(view, profile)
     # Adding nothing keeps the index out, so every row that the predicates leave is compared.
     order = [distance + _number("0.0"), view.c.id.desc()] if exact else [distance]
-    return (
-        select(*_kept(view))
-        .where(*where, _of_profile(view, profile), view.c.embedding.is_not(None))
-        .order_by(*order)
-        .limit(literal_column(str(depth)))
-        .subquery()
-    )
-
-
-def _measured(found: FromClause, shape: Shape) -> list[ColumnElement[Any]]:
-    """What a text shares with the question: cosine, length, and the label rank of each term."""
-    cosine: ColumnElement[Any] = cast(null(), Double)
-    if shape.profile:
-        similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
-        cosine = case((_of_profile(found, shape.profile), similarity), else_=null())
-    ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
-    return [
-        cosine.label("cosine"),
-        found.c.term_length,
-        array(ranks, type_=REAL).label("label_ranks"),
-    ]
+    near = found.where(_of_profile(view, profile), view.c.embedding.is_not(None))
+    return near.order_by(*order).limit(literal_column(str(depth))).subquery()
 
 
 def _label(name: str) -> ColumnElement[str]:
     return literal_column(f"'{name}'::text", Text).label("held")
 
 
-def _live(found: Subquery, shape: Shape, arm: str) -> Select[Any]:
-    c = found.c
+def _named(held: ColumnElement[str], text: FromClause, fact: FromClause, echo: FromClause | None = None) -> Select[Any]:
+    """A finding: how it was found, which retired fact it stands for if any, the fact, and the text that met."""
     return select(
-        _label(arm),
-        cast(null(), Uuid).label("echo_id"),
-        cast(null(), _TIME).label("retired_at"),
-        c.id, c.scope, c.subject, c.observed_at, c.recorded_at,
-        *_measured(found, shape),
-    )  # fmt: skip
+        held.label("held"),
+        (echo.c.id if echo is not None else cast(null(), Uuid)).label("echo_id"),
+        (echo.c.retired_at if echo is not None else cast(null(), _TIME)).label("retired_at"),
+        *_columns(fact, _OF_FACT),
+        *_columns(text, _OF_TEXT),
+    )
 
 
-def _forwarded(found: Subquery, shape: Shape) -> Select[Any]:
-    """Retired texts that meet the question, each with the current fact at the end of its chain."""
-    head = facts_active.alias()
-    return select(
-        _label("echo"),
-        found.c.id.label("echo_id"),
-        found.c.retired_at,
-        head.c.id, head.c.scope, head.c.subject, head.c.observed_at, head.c.recorded_at,
-        *_measured(found, shape),
-    ).join_from(found, head, and_(head.c.id == found.c.head_id, *_filtered(head, shape)))  # fmt: skip
-
-
-def _forgotten(found: Subquery, shape: Shape) -> Select[Any]:
-    """Retired texts whose chain ends in a retraction, so that nothing stands for them."""
-    past, end = facts_history.alias(), facts_history.alias()
-    return (
-        select(
-            _label("forgotten"),
-            found.c.id.label("echo_id"),
-            found.c.retired_at,
-            past.c.id, past.c.scope, past.c.subject, past.c.observed_at, past.c.recorded_at,
-            *_measured(found, shape),
-        )
-        .join_from(found, past, and_(past.c.id == found.c.id, *_filtered(past, shape)))
-        .join(end, and_(end.c.namespace == _NS, end.c.id == found.c.head_id))
-        .where(end.c.kind == literal_column("'retraction'"))
-    )  # fmt: skip
-
-
-def _echo_arms(shape: Shape) -> list[Subquery]:
-    where = [fact_echoes.c.namespace == _NS, *within(fact_echoes.c.scope, shape.sight)]
+def _current(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shape) -> list[Select[Any]]:
+    """The arms over what holds."""
+    found = select(*_columns(view, _OF_FACT + _OF_TEXT)).where(*where)
     arms = []
     if shape.terms:
-        read = (
-            select(*_kept(fact_echoes))
-            .where(*where, _holds(fact_echoes, "echoing"))
-            .limit(literal_column(str(MOST_ECHOES_READ)))
-            .subquery()
-        )
-        arms.append(_by_words(read, [], shape, ECHO_DEPTH))
+        worded = _by_words(found.where(_holds(view, "fetching")), view, view.c.recorded_at, shape, DEPTH)
+        arms.append(_named(_label("worded"), worded, worded))
     if shape.profile:
-        arms.append(_by_vector(fact_echoes, where, shape.profile, exact=False, depth=ECHO_DEPTH))
+        near = _by_vector(found, view, shape.profile, DEPTH, exact=shape.exact)
+        arms.append(_named(_label("near"), near, near))
     return arms
 
 
-def _out_of_window(shape: Shape) -> Select[Any]:
-    c = facts_history.c
-    outside = [
-        c.superseded_by.is_(None),
-        c.kind != literal_column("'retraction'"),
-        c.status.in_([literal_column("'scheduled'"), literal_column("'expired'")]),
-    ]
-    found = (
-        select(*_kept(facts_history), facts_history.c.status)
-        .where(
-            *_filtered(facts_history, shape),
-            *outside,
-            _holds(facts_history, "fetching"),
-        )
-        .limit(literal_column(str(DEPTH)))
-        .subquery()
+def _echoes(shape: Shape) -> list[Select[Any]]:
+    """The arms over what was retired: each finding leads to the current fact at the end of its chain."""
+    view = fact_echoes.alias("e")
+    names = ("id", "head_id", "retired_at", *_OF_TEXT)
+    found = select(*_columns(view, names)).where(view.c.namespace == _NS, *within(view.c.scope, shape.sight))
+    arms = []
+    if shape.terms:
+        read = found.where(_holds(view, "echoing")).limit(literal_column(str(MOST_ECHOES_READ))).subquery()
+        arms.append(_by_words(select(*read.c), read, read.c.retired_at, shape, ECHO_DEPTH))
+    if shape.profile:
+        arms.append(_by_vector(found, view, shape.profile, ECHO_DEPTH, exact=False))
+    findings = [_forwarded(echo, shape) for echo in arms]
+    return findings + ([_forgotten(echo, shape) for echo in arms] if shape.retired else [])
+
+
+def _forwarded(echo: Subquery, shape: Shape) -> Select[Any]:
+    head = facts_active.alias()
+    stands = and_(head.c.id == echo.c.head_id, *_filtered(head, shape))
+    return _named(_label("echo"), echo, head, echo).join_from(echo, head, stands)
+
+
+def _forgotten(echo: Subquery, shape: Shape) -> Select[Any]:
+    """Retired texts whose chain ends in a retraction, so that nothing stands for them."""
+    past, end = facts_history.alias(), facts_history.alias()
+    return (
+        _named(_label("forgotten"), echo, past, echo)
+        .join_from(echo, past, and_(past.c.id == echo.c.id, *_filtered(past, shape)))
+        .join(end, and_(end.c.namespace == _NS, end.c.id == echo.c.head_id))
+        .where(end.c.kind == literal_column("'retraction'"))
     )
-    return select(
-        found.c.status,
-        cast(null(), Uuid),
-        cast(null(), _TIME),
-        found.c.id, found.c.scope, found.c.subject, found.c.observed_at, found.c.recorded_at,
-        *_measured(found, shape),
-    )  # fmt: skip
+
+
+def _out_of_window(shape: Shape) -> Select[Any]:
+    """Facts that share words and are not valid yet or no longer, to be counted."""
+    view = facts_history.alias("h")
+    outside = (
+        view.c.superseded_by.is_(None),
+        view.c.kind != literal_column("'retraction'"),
+        view.c.status.in_([literal_column("'scheduled'"), literal_column("'expired'")]),
+    )
+    found = select(view.c.status, *_columns(view, _OF_FACT + _OF_TEXT))
+    found = found.where(*_filtered(view, shape), *outside, _holds(view, "fetching"))
+    counted = found.limit(literal_column(str(DEPTH))).subquery()
+    return _named(counted.c.status, counted, counted)
+
+
+def _findings(shape: Shape) -> list[Select[Any]]:
+    if shape.past:
+        view = facts_history.alias("h")
+        return [
+            arm
+            for ended in (False, True)
+            for arm in _current(view, [*_filtered(view, shape), *_at_the_moment(view, retired=ended)], shape)
+        ]
+    view = facts_active.alias("f")
+    findings = _current(view, _filtered(view, shape), shape) + _echoes(shape)
+    return findings + ([_out_of_window(shape)] if shape.terms else [])
 
 
 @lru_cache(maxsize=512)
 def _candidates(shape: Shape) -> Statement:
-    arms: list[Select[Any]] = []
-    if shape.past:
-        sources = [
-            (facts_history, [*_filtered(facts_history, shape), *_at_the_moment(retired=ended)])
-            for ended in (False, True)
-        ]
-    else:
-        sources = [(facts_active, _filtered(facts_active, shape))]
-    for view, where in sources:
-        if shape.terms:
-            arms.append(
-                _live(
-                    _by_words(view, [*where, _holds(view, "fetching")], shape),
-                    shape,
-                    "worded",
-                )
-            )
-        if shape.profile:
-            arms.append(
-                _live(
-                    _by_vector(view, where, shape.profile, exact=shape.exact),
-                    shape,
-                    "near",
-                )
-            )
-    if not shape.past:
-        for found in _echo_arms(shape):
-            arms.append(_forwarded(found, shape))
-            arms.extend([_forgotten(found, shape)] if shape.retired else [])
-        arms.extend([_out_of_window(shape)] if shape.terms else [])
-    return Statement(union_all(*arms))
+    found = union_all(*_findings(shape)).subquery("found")
+    cosine: ColumnElement[Any] = cast(null(), Double)
+    if shape.profile:
+        similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
+        cosine = case((_of_profile(found, shape.profile), similarity), else_=null())
+    ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
+    return Statement(
+        select(
+            *_columns(found, ("held", "echo_id", "retired_at", *_OF_FACT, "term_length")),
+            cosine.label("cosine"),
+            array(ranks, type_=REAL).label("label_ranks"),
+        )
+    )
 
 
 def text_of(shape: Shape) -> LiteralString:

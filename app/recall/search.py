@@ -101,7 +101,7 @@ async def search(
     now: datetime,
 ) -> Found:
     """Find and rank the facts that meet the question and its direction, in one statement, rarely two."""
-    exact = _is_cheaper_exactly(wanted, corpus)
+    exact = is_cheaper_exactly(wanted, corpus)
     rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=exact))
     if direction and not exact and _is_short(rows, corpus.facts, wanted):
         # The index gave up before it had met enough facts that the predicates leave.
@@ -109,7 +109,8 @@ async def search(
     return _found(rows, asked, wanted, now)
 
 
-def _is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
+def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
+    """Whether comparing every vector in the scopes takes less than going through their index."""
     if wanted.as_of is not None:
         return corpus.everywhere <= _FEW_IN_THE_PAST
     few = corpus.facts <= FEW_FACTS or corpus.facts < math.sqrt(DEPTH * _INDEX_STEP * corpus.everywhere)

@@ -58,7 +58,7 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
         await _search_all(service, conn, waiting, corpora, now, allowance, spent)
         listed = [lines_of(asking.found, asking.ask) if asking.found else ([], 0) for asking in askings]
         pages = [
-            Page(asking.ask, asking.found, lines[: asking.ask.k]) if asking.found else None
+            Page(asking.ask, asking.found, lines) if asking.found else None
             for asking, (lines, _) in zip(askings, listed, strict=True)
         ]
         facts = await facts_of(conn, caller, [page for page in pages if page])
