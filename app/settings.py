@@ -129,6 +129,8 @@ class Settings(BaseSettings):
     """How often each namespace's weights are brought up to date; 0 leaves it to whoever asks."""
     prune_every_h: Annotated[float, Field(ge=0, le=168)] = 24.0
     """How often each namespace is pruned; 0 leaves it to whoever asks."""
+    review_every_h: Annotated[float, Field(ge=0, le=8760)] = 168.0
+    """How often the retirements of each namespace are tested again; 0 leaves it to whoever asks."""
     worker_concurrency: Annotated[int, Field(ge=1, le=32)] = 4
     """How many jobs one worker runs at the same time."""
     job_lease_s: Annotated[float, Field(ge=1, le=600)] = 30.0

@@ -6,6 +6,7 @@ from app.upkeep import decay, embedding_jobs, pruning
 from app.upkeep.consolidation import service as consolidation
 from app.upkeep.digests import service as digests
 from app.upkeep.jobs import Kind
+from app.upkeep.review import service as review
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
@@ -16,5 +17,6 @@ KINDS: Mapping[str, Kind] = {
         embedding_jobs.REEMBED,
         consolidation.KIND,
         digests.KIND,
+        review.KIND,
     )
 }
