@@ -244,7 +244,9 @@ class RecallOut(BaseModel):
     results: list[ResultOut]
     context: str | None = Field(description="With `format: context`: the results as text for a prompt.")
     suppressed: SuppressedOut
-    degraded: list[str] = Field(description="What was missing: `vector`, `words`, `echoes`, `deadline`.")
+    degraded: list[str] = Field(
+        description="What this answer had to do without: `vector`, `words`; `deadline` where time ran out."
+    )
     applied: AppliedOut
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -54,7 +55,7 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
     spent = await _direct(service, askings, allowance)
     waiting = [asking for asking in askings if asking.words]
     async with service.database.reading() as conn:
-        corpora = await _corpora(conn, caller, waiting)
+        corpora = await _corpora(conn, caller, waiting, allowance - spent)
         await _search_all(service, conn, waiting, corpora, now, allowance, spent)
         listed = [lines_of(asking.found, asking.ask) if asking.found else ([], 0) for asking in askings]
         pages = [
@@ -108,20 +109,18 @@ async def _direct(service: Service, askings: Sequence[_Asking], allowance: float
     return asyncio.get_running_loop().time() - started
 
 
-async def _corpora(conn: Connection, caller: Caller, askings: Sequence[_Asking]) -> dict[str, Corpus]:
-    """By the scopes in sight, what they hold of the words that are asked there."""
+async def _corpora(conn: Connection, caller: Caller, askings: Sequence[_Asking], left: float) -> dict[str, Corpus]:
+    """By the scopes in sight, what they hold of the words that are asked there; nothing where time ran out."""
     by_sight: dict[str, list[_Asking]] = {}
     for asking in askings:
         by_sight.setdefault(repr(asking.wanted.sight), []).append(asking)
-    return {
-        sight: await corpus_of(
-            conn,
-            caller.namespace,
-            group[0].wanted.sight,
-            (asking.words for asking in group),
-        )
-        for sight, group in by_sight.items()
-    }
+    corpora = {}
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, left)):
+            for sight, group in by_sight.items():
+                words = (asking.words for asking in group)
+                corpora[sight] = await corpus_of(conn, caller.namespace, group[0].wanted.sight, words)
+    return corpora
 
 
 async def _search_all(
@@ -139,7 +138,11 @@ async def _search_all(
     async def work(mine: Connection) -> None:
         while waiting:
             asking = waiting.pop()
-            await _search(mine, asking, corpora[repr(asking.wanted.sight)], now, allowance, spent)
+            corpus = corpora.get(repr(asking.wanted.sight))
+            if corpus is None:
+                asking.degraded.extend(["deadline", "words"])
+            else:
+                await _search(mine, asking, corpus, now, allowance, spent)
 
     async def work_beside() -> None:
         async with service.database.reading() as mine:

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
+import psycopg
 import pytest
 
 from app.embedded import Cluster
@@ -66,3 +68,17 @@ def test_a_fact_whose_vector_is_pending_is_found_by_its_words(remote: Memory, mo
     result = remote.recall("copper kettle")["results"][0]
 
     assert result["fact"]["embedding"] == "pending"
+
+
+def test_a_database_that_does_not_answer_in_time_gives_an_empty_answer_that_says_so(
+    remote: Memory, owner: psycopg.Connection[Any]
+) -> None:
+    remote.fact("The copper kettle hides the spare key.")
+
+    with owner.transaction():
+        owner.execute("LOCK TABLE ledger.facts IN ACCESS EXCLUSIVE MODE")
+        answer = remote.recall("where is the spare key")
+
+    assert answer["results"] == []
+    assert answer["degraded"] == ["deadline", "vector", "words"]
+    assert remote.recalled("where is the spare key") == ["The copper kettle hides the spare key."]
