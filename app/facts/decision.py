@@ -52,6 +52,9 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
     if _starts_later(draft, now):
         decision.warnings.append(("scheduled", "It becomes current at `valid_from`; until then it retires nothing."))
         return decision
+    if draft.valid_to is not None and draft.valid_to <= now:
+        decision.warnings.append(("ended", "Its validity has ended, so it takes its place in the past."))
+        return decision
     _notice_reassertion(draft, decision, working)
     _apply_policy(draft, decision, working, rules)
     if rules.policy != "explicit" and draft.kind != "event":

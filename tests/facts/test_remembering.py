@@ -475,3 +475,16 @@ def test_an_expired_fact_is_not_current(memory: Memory) -> None:
     assert fact["status"] == "expired"
     assert problem["reason"] == "Its validity ended."
     assert memory.texts() == []
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_has_ended_already_retires_nothing_that_holds(memory: Memory, policy: str) -> None:
+    memory.policy(policy=policy)
+    held = memory.fact("Standup is at 9:30.", subject="standup", valid_from="2020-01-01T00:00:00Z")["id"]
+
+    answer = memory.remember(
+        "Standup is at 9:00.", subject="standup", valid_from="2021-01-01T00:00:00Z", valid_to="2022-01-01T00:00:00Z"
+    )
+
+    assert (answer["outcome"], answer["conflicts"], answer["fact"]["status"]) == ("created", [], "expired")
+    assert memory.standing(held) == ["active"]
