@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,12 +67,12 @@ class Serving:
 
 
 @contextmanager
-def serving(*options: str, at: Path, port: int = 0, **variables: str) -> Iterator[Serving]:
-    """`palimpsest serve` with further options, in the folder `at`, from the line that says where until the end."""
+def serving(*options: str, at: Path, **variables: str) -> Iterator[Serving]:
+    """`palimpsest serve` with further options on a free port, from the line that says where until the end."""
     log = at / f"serve-{os.urandom(4).hex()}.log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(port), *options],
+            [COMMAND, "serve", "--port", "0", *options],
             cwd=at,
             env=environment(LOG_LEVEL="warning", **variables),
             stdout=subprocess.PIPE,
@@ -91,11 +91,10 @@ def serving(*options: str, at: Path, port: int = 0, **variables: str) -> Iterato
                 process.terminate()
 
 
-def processes_of(data_dir: Path, *more: psutil.Process) -> list[psutil.Process]:
-    """Every process that works in the data directory, and those of `more` that live."""
-    found = [each for each in psutil.process_iter(["cwd"]) if _is_inside(each.info, data_dir)]
-    return found + [each for each in more if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
-
-
-def _is_inside(info: Mapping[str, str | None], folder: Path) -> bool:
-    return info["cwd"] is not None and Path(info["cwd"]).is_relative_to(folder)
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Every process whose working directory is in the folder, as that of an embedded server is."""
+    return [
+        process
+        for process in psutil.process_iter(["cwd"])
+        if process.info["cwd"] is not None and Path(process.info["cwd"]).is_relative_to(folder)
+    ]
