@@ -232,19 +232,19 @@ def test_a_migration_that_is_killed_leaves_nothing_behind(folder: Path, cluster:
         # The migration makes tables first; then it waits for this when it makes its first function.
         blocker.execute("LOCK TABLE pg_catalog.pg_proc IN SHARE MODE")
         with subprocess.Popen([COMMAND, "migrate"], cwd=folder, env=variables) as process:
-            eventually(lambda: number(empty, f"{_SESSIONS} AND wait_event_type = 'Lock'") == 1)
+            eventually(lambda: count(empty, f"{_SESSIONS} AND wait_event_type = 'Lock'") == 1)
             process.kill()
         blocker.rollback()
-        eventually(lambda: number(empty, _SESSIONS) == 0)
+        eventually(lambda: count(empty, _SESSIONS) == 0)
 
-        left = number(empty, "SELECT count(*) FROM pg_namespace WHERE nspname = 'ledger'")
+        left = count(empty, "SELECT count(*) FROM pg_namespace WHERE nspname = 'ledger'")
         assert (left, migrate(empty.owner_dsn)[0]) == (0, None)
 
 
 _SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'memory_owner'"
 
 
-def number(database: Cluster, query: str) -> int:
+def count(database: Cluster, query: str) -> int:
     """The one number that a query gives a superuser."""
     with psycopg.connect(database.superuser_dsn) as connection:
         (found,) = connection.execute(query.encode()).fetchone() or (0,)
