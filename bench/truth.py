@@ -8,7 +8,6 @@ shortest sequence that shows it.
 """
 
 import argparse
-import logging
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from app.embedded import Cluster
 from app.main import create_app
 from app.schema import migrate
 from app.settings import Settings
+from app.telemetry import configure_logging
 from tests.clients import make_key
 from tests.facts.truth_machine import Truth
 from tests.serving import running
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100_000, help="how many requests to compare at least")
     steps = parser.parse_args().steps
-    logging.disable(logging.INFO)
+    configure_logging(level="ERROR")
     with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder), _FAST) as cluster:
         migrate(cluster.owner_dsn)
         given = Settings(_env_file=None, database_url=cluster.api_dsn, key_cache_s=0, log_level="error")

@@ -112,13 +112,14 @@ class Truth(RuleBasedStateMachine):
     def begin(self, policy: str) -> None:
         self.change_policy(policy)
 
-    @rule(policy=st.sampled_from(POLICIES))
     def change_policy(self, policy: str) -> None:
         self.memory.policy(policy=policy)
         self.world.policy = policy
 
-    @rule(said=statements())
-    def remember(self, said: Said) -> None:
+    @rule(said=statements(), policy=st.sampled_from([None] * 12 + list(POLICIES)))
+    def remember(self, said: Said, policy: str | None) -> None:
+        if policy is not None:
+            self.change_policy(policy)
         answer = self.ask("remember", "/v1/facts", said.body())
 
         assert answer.is_success
