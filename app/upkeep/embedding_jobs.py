@@ -5,9 +5,11 @@ and begun again at any point, and a fact that was removed meanwhile does not com
 the present profile it is found by its words: vectors of another profile are never compared with.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from time import monotonic
 from uuid import UUID
 
 import psycopg
@@ -26,6 +28,12 @@ from app.upkeep.model import Finding, word
 
 # pgvector's largest index, in half precision.
 MOST_DIMENSIONS = 4_000
+
+# How long re-embedding rests after each batch, in times of what the batch took.
+_REST = 1.0
+_LONGEST_REST_S = 2.0
+# A batch is written in one transaction, so it must not be long.
+_MOST_AT_ONCE = 64
 
 _NS = bindparam("namespace", type_=Text)
 _f = facts_history.c
@@ -115,8 +123,12 @@ async def _embed_all(run: JobRun, *, everything: bool) -> Counts:
     statement = _batch(everything=everything, scoped=run.scope is not None)
     after = UUID(int=0)
     while rows := await _read(run, statement, profile, after):
+        started = monotonic()
         await _embed(run, profile, rows)
         after = rows[-1]["id"]
+        if everything:
+            # Nobody waits for this, and those who recall meanwhile get as much of the machine.
+            await asyncio.sleep(min(_LONGEST_REST_S, _REST * (monotonic() - started)))
     return run.counts
 
 
@@ -163,7 +175,7 @@ async def _register(run: JobRun, profile: Profile) -> None:
 
 
 async def _read(run: JobRun, statement: Statement, profile: Profile, after: UUID) -> list[Row]:
-    most = run.settings.embedding_batch
+    most = min(run.settings.embedding_batch, _MOST_AT_ONCE)
     given = {"namespace": run.namespace, "after": after, "most": most, "profile": profile.name, **_scope(run)}
     async with run.database.reading() as conn:
         return await statement.rows(conn, **given)

@@ -80,12 +80,9 @@ def _listed(rows: TableValuedAlias, action: str) -> Statement:
         rows.c.superseded_by,
         _RULE,
         func.jsonb_build_object(
-            literal_column("'kind'"), rows.c.kind,
-            literal_column("'weight'"), rows.c.weight,
-            literal_column("'recorded_at'"), rows.c.recorded_at,
-            literal_column("'last_used_at'"), rows.c.last_used_at,
+            literal_column("'weight'"), rows.c.weight, literal_column("'last_used_at'"), rows.c.last_used_at
         ),
-    ).order_by(rows.c.recorded_at, rows.c.id)  # fmt: skip
+    ).order_by(rows.c.recorded_at, rows.c.id)
     into = ["namespace", "run_id", "action", "scope", "fact_id", "other_id", "rule", "detail"]
     return Statement(insert(job_findings).from_select(into, found))
 

@@ -31,7 +31,7 @@ from app.db import Connection, Row, Statement
 from app.idempotency import idempotency_keys
 from app.settings import Settings
 from app.upkeep.jobs import Due, KindName, Place
-from app.upkeep.model import ACTIVE, job_runs, word
+from app.upkeep.model import ACTIVE, job_findings, job_runs, word
 from app.upkeep.queue import QUEUE
 
 _PURGED_AT_ONCE = 5_000
@@ -170,9 +170,20 @@ async def orphans(conn: Connection, lease: timedelta) -> list[Row]:
 _old_runs = (
     select(job_runs.c.namespace, job_runs.c.id)
     .where(~ACTIVE, job_runs.c.finished_at < _now - bindparam("kept", type_=Interval))
-    .limit(literal_column(str(_PURGED_AT_ONCE)))
+    .limit(literal_column("200"))
 )
-_purge_runs = Statement(delete(job_runs).where(tuple_(job_runs.c.namespace, job_runs.c.id).in_(_old_runs)))
+_old = _old_runs.with_for_update(skip_locked=True).cte("old")
+_their_findings = (
+    delete(job_findings)
+    .where(job_findings.c.namespace == _old.c.namespace, job_findings.c.run_id == _old.c.id)
+    .returning(literal_column("1"))
+    .cte("their_findings")
+)
+_purge_runs = Statement(
+    delete(job_runs)
+    .where(job_runs.c.namespace == _old.c.namespace, job_runs.c.id == _old.c.id)
+    .add_cte(_their_findings)
+)
 _k = idempotency_keys.c
 _old_keys = (
     select(_k.namespace, _k.route, _k.key)
@@ -191,7 +202,7 @@ _moment = Statement(select(_now.label("now")))
 
 
 async def purge_runs(conn: Connection, kept: timedelta) -> int:
-    """Drop runs that ended long ago, with their findings, some thousand at once; how many."""
+    """Drop runs that ended long ago, with their findings, some hundred at once; how many."""
     return await _purge_runs.run(conn, kept=kept)
 
 

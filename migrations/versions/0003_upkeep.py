@@ -41,6 +41,7 @@ CREATE INDEX job_runs_by_age ON job_runs (namespace, created_at DESC, id DESC);
 CREATE UNIQUE INDEX job_runs_one_automatic ON job_runs (namespace, kind, scope) NULLS NOT DISTINCT
     WHERE automatic AND status IN ('queued', 'running');
 
+-- No foreign key: a list of 100,000 would be checked row by row. It is dropped together with its run.
 CREATE TABLE job_findings (
     namespace text NOT NULL,
     run_id uuid NOT NULL,
@@ -51,8 +52,7 @@ CREATE TABLE job_findings (
     other_id uuid,
     rule text,
     detail jsonb NOT NULL DEFAULT '{}',
-    PRIMARY KEY (namespace, run_id, position),
-    FOREIGN KEY (namespace, run_id) REFERENCES job_runs (namespace, id) ON DELETE CASCADE
+    PRIMARY KEY (namespace, run_id, position)
 );
 
 -- Only states wait for their time: when it comes they retire what stood at their address.
