@@ -1,9 +1,9 @@
 """Jobs on the wire."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.access.schemas import NamespaceName
@@ -47,8 +47,13 @@ class JobIn(BaseModel):
 class Progress(BaseModel):
     """How far a job is, in the facts or pieces that its kind counts."""
 
-    done: int = 0
-    total: int | None = Field(default=None, description="Null as long as it is not known.")
+    done: int
+    total: int | None = Field(description="Null as long as it is not known.")
+
+
+def _from_the_start(progress: object) -> object:
+    """A run that has not begun has noted nothing yet."""
+    return {"done": 0, "total": None} | progress if isinstance(progress, dict) else progress
 
 
 class JobOut(BaseModel):
@@ -61,7 +66,7 @@ class JobOut(BaseModel):
     status: Status
     dry_run: bool
     counts: dict[str, int] = Field(description="What was done so far, by name.")
-    progress: Progress
+    progress: Annotated[Progress, BeforeValidator(_from_the_start)]
     attempts: int = Field(description="How often it was begun; an attempt counts from its beginning.")
     calls: int = Field(description="Calls to the LLM, of all attempts.")
     tokens: int = Field(description="Tokens that these calls used.")
