@@ -70,7 +70,6 @@ class Shape:
     sight: Sight
     filters: frozenset[str]
     past: bool
-    retired: bool
 
 
 def places(terms: int) -> int:
@@ -215,8 +214,7 @@ def _echoes(shape: Shape) -> list[Select[Any]]:
         arms.append(_by_words(select(*read.c), read, read.c.retired_at, shape, ECHO_DEPTH))
     if shape.profile:
         arms.append(_by_vector(found, view, shape.profile, ECHO_DEPTH, exact=False))
-    findings = [_forwarded(echo, shape) for echo in arms]
-    return findings + ([_forgotten(echo, shape) for echo in arms] if shape.retired else [])
+    return [stands(echo, shape) for echo in arms for stands in (_forwarded, _forgotten)]
 
 
 def _forwarded(echo: Subquery, shape: Shape) -> Select[Any]:
@@ -289,7 +287,7 @@ async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, An
     """What the arms find; `held` says how.
 
     `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is
-    a retired fact that nothing stands for; `scheduled` and `expired` are only to be counted. A fact that two
+    a retired fact that nothing stands for; `scheduled` and `expired` hold no longer or not yet. A fact that two
     arms find comes twice. `label_ranks` stand for the frequencies of the terms; see `occurrences`.
     """
     return await _candidates(shape).rows(conn, **parameters)

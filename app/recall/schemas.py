@@ -211,7 +211,7 @@ class ResultOut(BaseModel):
 class SuppressedOut(BaseModel):
     """Facts that meet the question and were held back, by reason."""
 
-    retired: int = Field(description="Retired facts that meet it; what replaced them is among the candidates.")
+    retired: int = Field(description="Retired facts that meet it; what replaced them, if anything, is a candidate.")
     scheduled: int = Field(description="Facts that share words with it and are not valid yet.")
     expired: int = Field(description="Facts that share words with it and are no longer valid.")
     below_min_relevance: int = Field(description="Candidates below `min_relevance`.")

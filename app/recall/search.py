@@ -28,7 +28,7 @@ FEW_FACTS = 1_000
 _INDEX_STEP = 6
 # A moment of the past has no counts of its own, so there the whole store decides.
 _FEW_IN_THE_PAST = 20_000
-_COUNTED_ONLY = ("scheduled", "expired")
+_COUNTED_ONLY = ("scheduled", "expired", "forgotten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,6 @@ def statement_of(
         sight=wanted.sight[0],
         filters=frozenset(filters),
         past=wanted.as_of is not None,
-        retired=wanted.retired,
     )
     padding = size - len(asked.terms)
     terms = [*map(quoted, asked.terms), *[""] * padding]
@@ -160,7 +159,8 @@ def _found(rows: Sequence[Row], asked: Question, wanted: Wanted, now: datetime) 
     everything = _measured(rows, asked)
     likely = np.flatnonzero(everything.relevance >= LIKELY).tolist()
     counted = Counter(rows[at]["held"] for at in likely)
-    kept = [at for at, row in enumerate(rows) if row["held"] not in _COUNTED_ONLY]
+    shown = ("forgotten",) if wanted.retired else ()
+    kept = [at for at, row in enumerate(rows) if row["held"] in shown or row["held"] not in _COUNTED_ONLY]
     seen = [_sighting(rows[at]) for at in kept]
     measured = Measures(**{name: getattr(everything, name)[kept] for name in Measures.__slots__})
     ranks = places(seen, measured, now)

@@ -77,6 +77,7 @@ def test_a_forgotten_fact_is_labelled_and_nothing_is_invented_in_its_place(memor
     shown = memory.recall(QUESTION, include=["retired"])["results"][0]
 
     assert OLD not in [result["fact"]["content"] for result in hidden["results"]]
+    assert hidden["suppressed"]["retired"] == 1
     assert (shown["fact"]["content"], shown["fact"]["status"]) == (OLD, "forgotten")
     assert (shown["fact"]["reason"], shown["replaces"]) == ("It was a misunderstanding.", [])
 
