@@ -113,9 +113,6 @@ def test_a_request_in_flight_is_answered_and_an_idle_connection_does_not_matter(
     folder: Path, keyed: dict[str, str], number: signal.Signals
 ) -> None:
     body = b'{"query": "anything"}'
-    head = (
-        f"POST /v1/recall HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
     with serving(at=folder, **keyed) as service, httpx.Client(base_url=service.url) as idle:
         idle.get("/livez")
         address = address_of(service)
