@@ -23,6 +23,7 @@ from app.settings import Settings
 from app.state import Service
 from app.subjects.router import router as subjects
 from app.telemetry import Metrics
+from app.upkeep.checkup.router import router as checkup
 from app.upkeep.proposals.router import router as proposals
 from app.upkeep.router import router as upkeep
 
@@ -84,7 +85,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    features = (facts, overview, recall, subjects, conflicts, audit, upkeep, proposals, access)
+    features = (facts, overview, recall, subjects, conflicts, audit, upkeep, proposals, checkup, access)
     for router in (*features, health.router, telemetry.router(metrics)):
         app.include_router(router)
     problems.install(app)
