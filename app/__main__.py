@@ -7,6 +7,7 @@ import psycopg
 import typer
 
 from app.cli.databases import Misconfigured
+from app.cli.jobs import jobs
 from app.cli.keys import keys
 from app.cli.migrate import migrate
 from app.cli.openapi import OutOfDate, openapi
@@ -38,6 +39,7 @@ tree = typer.Typer(
 for command in (serve, worker, migrate, openapi):
     tree.command()(command)
 tree.add_typer(keys, name="keys")
+tree.add_typer(jobs, name="jobs")
 
 
 @tree.command()

@@ -3,9 +3,9 @@
     python -m bench.upkeep [--facts 100000] [--rounds 5]
 
 The floor of decay is one UPDATE of all weights, that of a prune dry run one INSERT of the ids that are unused,
-unpinned, uncontested and followed by nothing; both sides run in turns, with every weight due for a change. Recall is asked over
-HTTP by four clients, idle and while each job runs, by a service with its worker inside. A fifth of the facts has
-vectors of another model, so that re-embedding has something to do.
+unpinned, uncontested and followed by nothing; both sides run in turns, with every weight due for a change. Recall is
+asked over HTTP by four clients, idle and while each job runs, by a service with its worker inside. A fifth of the
+facts has vectors of another model, so that re-embedding has something to do.
 """
 
 import argparse
