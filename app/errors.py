@@ -246,6 +246,12 @@ class ReplacementScheduled(AppError):
     pointer = "/valid_from"
 
 
+class WindowEmpty(AppError):
+    status, code, title = 422, "window_empty", "The statement would never hold"
+    detail = "`valid_to` must be later than `valid_from`, or than when it was observed where that is left out."
+    pointer = "/valid_to"
+
+
 class UnknownSubject(AppError):
     """Extension: `nearest`, registered subjects that look alike, best first."""
 

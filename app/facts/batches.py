@@ -19,6 +19,7 @@ from app.facts import preparing
 from app.facts.fact import Draft
 from app.facts.schemas import LARGEST_BATCH, RememberIn
 from app.problems import invalid
+from app.text import Fault
 from app.validation import faults_of
 
 
@@ -26,6 +27,7 @@ from app.validation import faults_of
 class Malformed:
     """An item that is not a statement, with what is wrong about it."""
 
+    item: Any
     errors: list[Any]
 
 
@@ -33,7 +35,7 @@ def _tolerate(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     try:
         return check(value)
     except ValidationError as error:
-        return Malformed(list(error.errors(include_url=False, include_input=False)))
+        return Malformed(value, list(error.errors(include_url=False)))
 
 
 class BatchIn(BaseModel):
@@ -80,6 +82,7 @@ def drafts_of(body: BatchIn, caller: Caller) -> list[Draft | AppError]:
 
 def _draft(item: RememberIn | Malformed, index: int, caller: Caller) -> Draft:
     if isinstance(item, Malformed):
-        located = [{**error, "loc": ("body", "facts", index, *error["loc"])} for error in item.errors]
-        raise invalid(faults_of(RequestValidationError(located)))
+        located = [{**error, "loc": ("body", *error["loc"])} for error in item.errors]
+        found = faults_of(RequestValidationError(located, body=item.item))
+        raise invalid([Fault(f"/facts/{index}{fault.pointer}", fault.code, fault.detail) for fault in found])
     return preparing.statement(item, caller)

@@ -19,6 +19,7 @@ from app.errors import (
     LowerTier,
     ReplacementScheduled,
     SelfSupersede,
+    WindowEmpty,
 )
 from app.facts.detection import Finding, compare, dropped_values
 from app.facts.fact import ConflictKind, Decision, Doubt, Draft, Fact, Retired, Rules
@@ -41,6 +42,8 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
         decision.warnings.append(
             ("tier_capped", f"The key vouches for `{draft.source_tier}` at most, so that tier was stored.")
         )
+    if draft.valid_to is not None and draft.valid_to <= _begins(draft, now):
+        raise WindowEmpty
     same = working.same_text(draft, now)
     if draft.replaces:
         if _starts_later(draft, now):
@@ -61,6 +64,10 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
         _look_around(draft, decision, working, rules)
     _doubt_reasserted(decision, working)
     return decision
+
+
+def _begins(draft: Draft, now: datetime) -> datetime:
+    return draft.valid_from or min(draft.observed_at or now, now)
 
 
 def _starts_later(draft: Draft, now: datetime) -> bool:

@@ -24,6 +24,7 @@ from app.errors import (
     SelfSupersede,
     TargetNewer,
     UnknownSubject,
+    WindowEmpty,
     responses,
 )
 from app.facts import preparing, queries, reading, retiring, service, vocabulary
@@ -84,6 +85,7 @@ FactId = Annotated[UUID, Path(description="The id of a fact.")]
             EvidenceNotFound,
             EvidenceRequired,
             ReplacementScheduled,
+            WindowEmpty,
             UnknownSubject,
             IdempotencyKeyReused,
         ),
@@ -265,6 +267,7 @@ async def get_history(fact_id: FactId, caller: Reader, db: Db) -> Response:
 
 
 _RETIRING = (
+    WindowEmpty,
     ReplacementScheduled,
     ScopeForbidden,
     FactNotFound,
