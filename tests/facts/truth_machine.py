@@ -132,9 +132,7 @@ class Truth(RuleBasedStateMachine):
         body = said.body() | {"supersedes": named, "reason": "Told so.", "force": force}
         self.write("remember in the place of", "/v1/facts", body, said, named, "superseded", force=force)
 
-    def write(
-        self, name: str, path: str, body: Any, said: Said, named: list[str], how: str, *, force: bool
-    ) -> None:
+    def write(self, name: str, path: str, body: Any, said: Said, named: list[str], how: str, *, force: bool) -> None:
         answer = self.ask(name, path, body)
         try:
             self.world.plan(said, named, force=force)
@@ -187,9 +185,7 @@ class Truth(RuleBasedStateMachine):
         self._replace("supersede", id_, [id_], value, number, tier, force=force)
 
     @precondition(has_facts)
-    @rule(
-        at=picks, folds=st.lists(picks, max_size=2), value=st.sampled_from(VALUES), tier=_tiers, force=st.booleans()
-    )
+    @rule(at=picks, folds=st.lists(picks, max_size=2), value=st.sampled_from(VALUES), tier=_tiers, force=st.booleans())
     def amend(self, *, at: int, folds: list[int], value: str, tier: str, force: bool) -> None:
         id_ = self.pick(at)
         named = list(dict.fromkeys([id_, *map(self.pick, folds)]))
