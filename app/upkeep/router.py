@@ -10,12 +10,13 @@ from pydantic import BaseModel, Field
 
 from app.auth import Reader, Steward
 from app.db import Row
-from app.errors import Conflict, IdempotencyKeyReused, NotFound, ScopeForbidden, responses
+from app.errors import Conflict, IdempotencyKeyReused, LlmNotConfigured, NotFound, ScopeForbidden, responses
 from app.facts.visibility import sight_of
 from app.idempotency import Answer, OnceDep
 from app.paging import USUAL, CursorParam, Limit, Page, decode_cursor, page_of
-from app.state import Db, RequestId
+from app.state import Db, RequestId, Running
 from app.upkeep import queries, service
+from app.upkeep.consolidation.service import require_llm
 from app.upkeep.jobs import KindName, Status
 from app.upkeep.schemas import FindingOut, JobIn, JobOut
 
@@ -53,19 +54,22 @@ def job_out(row: Row) -> JobOut:
     response_model=JobOut,
     operation_id="startJob",
     summary="Start a job",
-    responses=responses(NotFound, ScopeForbidden, IdempotencyKeyReused),
+    responses=responses(NotFound, ScopeForbidden, LlmNotConfigured, IdempotencyKeyReused),
 )
-async def start_job(body: JobIn, caller: Steward, db: Db, once: OnceDep, request_id: RequestId) -> Response:
+async def start_job(body: JobIn, caller: Steward, running: Running, once: OnceDep, request_id: RequestId) -> Response:
     """Queue a job for the worker; `Location` is where to ask how it fares.
 
     One job of a kind and scope runs at a time, the others wait. Jobs may be started again at will: none does
-    anything twice. With `dry_run`, `/v1/jobs/{id}/findings` then lists exactly what a run would do.
+    anything twice. With `dry_run`, `/v1/jobs/{id}/findings` then lists exactly what a run would do. Consolidation
+    needs a language model, and is refused where none is configured.
     """
+    if body.kind == "consolidate":
+        require_llm(running.settings)
 
     async def work(conn: Any) -> Answer:
         return Answer(202, job_out(await service.start(conn, caller, body, request_id)))
 
-    answer = await once.answer(db, caller, work)
+    answer = await once.answer(running.database, caller, work)
     answer.headers["Location"] = f"/v1/jobs/{json.loads(bytes(answer.body))['id']}"
     return answer
 

@@ -22,7 +22,6 @@ LONGER = {
     "app.facts.router": 430,
     "app.facts.schemas": 385,
     "app.recall.arms": 350,
-    "app.upkeep.consolidation.queries": 325,
 }
 
 

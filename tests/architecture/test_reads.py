@@ -29,9 +29,13 @@ SEES_HISTORY = {
     "app.recall.arms": "recall as of another moment",
     "app.recall.queries": "recall tells what each result replaces",
     "app.subjects.queries": "a subject's history",
+    "app.upkeep.checkup.damage": "damage is done to what was retired",
+    "app.upkeep.checkup.queries": "it counts what was retired, and retirements without proof",
+    "app.upkeep.consolidation.marks": "a mark is made by the fact's id, whatever became of it",
     "app.upkeep.consolidation.queries": "it locks what it was shown, by id, and meets digests that went stale",
     "app.upkeep.decay": "weights of retired facts fall as well",
     "app.upkeep.digests.queries": "digests that went stale, since a source was retired",
+    "app.upkeep.review.queries": "it tests retirements",
     "app.upkeep.embedding_jobs": "retired facts keep vectors, by which an old question finds them",
 }
 

@@ -431,3 +431,9 @@ def test_failures_at_random_lose_nothing_and_retire_nothing_wrongly(
         [memory.namespace],
     ).fetchall()
     assert shared == []
+
+
+def test_a_service_without_a_model_refuses_the_job(memory: Memory) -> None:
+    problem = memory.post("/v1/jobs", {"kind": "consolidate"}, status=409)
+
+    assert problem["code"] == "llm_not_configured"

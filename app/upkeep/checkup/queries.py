@@ -26,8 +26,10 @@ from sqlalchemy import (
 )
 
 from app.db import Connection, Statement
-from app.facts.model import chains, facts_active, facts_history, links
+from app.facts.model import facts_active, facts_history, links
 from app.facts.visibility import Sight, within
+from app.upkeep.checkup import damage
+from app.upkeep.checkup.damage import facts_where
 from app.upkeep.model import job_runs, word
 
 _META = MetaData()
@@ -55,10 +57,6 @@ _not_ended = facts_history.c.superseded_by.is_(None)
 _retiring = links.c.kind.in_([word("supersedes"), word("amends")])
 
 Find = Callable[[Sight], Select[Any]]
-
-
-def _facts(view: Table, sight: Sight, *conditions: ColumnElement[bool]) -> Select[Any]:
-    return select(view.c.id).where(view.c.namespace == _NS, *within(view.c.scope, sight), *conditions)
 
 
 def _claims(sight: Sight, *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -100,16 +98,16 @@ def _open_conflicts(sight: Sight) -> Select[Any]:
 
 
 def _stale(sight: Sight) -> Select[Any]:
-    return _facts(facts_history, sight, facts_history.c.stale_at.is_not(None), _not_ended)
+    return facts_where(facts_history, sight, facts_history.c.stale_at.is_not(None), _not_ended)
 
 
 def _pending(sight: Sight) -> Select[Any]:
-    return _facts(facts_active, sight, facts_active.c.embedding_profile.is_(None))
+    return facts_where(facts_active, sight, facts_active.c.embedding_profile.is_(None))
 
 
 def _several_states(sight: Sight) -> Select[Any]:
     twin = facts_active.alias("twin")
-    return _facts(
+    return facts_where(
         facts_active,
         sight,
         facts_active.c.kind == word("state"),
@@ -141,7 +139,7 @@ def _same_words(sight: Sight) -> Select[Any]:
 def _unanswered(sight: Sight) -> Select[Any]:
     mark = and_(_marks.c.namespace == facts_active.c.namespace, _marks.c.fact_id == facts_active.c.id)
     asked = exists().where(mark, _marks.c.done_at.is_(None), _marks.c.failures >= literal_column("3"))
-    return _facts(facts_active, sight, asked)
+    return facts_where(facts_active, sight, asked)
 
 
 def _failed_jobs(sight: Sight) -> Select[Any]:
@@ -160,77 +158,6 @@ def _waiting(sight: Sight) -> Select[Any]:
     )
 
 
-# --- Damage ----------------------------------------------------------------------------------------------------
-
-
-def _dangling(sight: Sight) -> Select[Any]:
-    successor = facts_history.alias("successor")
-    found = exists().where(
-        successor.c.namespace == facts_history.c.namespace, successor.c.id == facts_history.c.superseded_by
-    )
-    return _facts(facts_history, sight, facts_history.c.superseded_by.is_not(None), ~found)
-
-
-def _circular(sight: Sight) -> Select[Any]:
-    """Facts whose chain of replacements never comes to an end: walking back from all ends does not reach them."""
-    ends = select(facts_history.c.id).where(facts_history.c.namespace == _NS, _not_ended)
-    reached = ends.cte("reached", recursive=True)
-    older = facts_history.alias("older")
-    reached = reached.union(
-        select(older.c.id)
-        .select_from(older.join(reached, older.c.superseded_by == reached.c.id))
-        .where(older.c.namespace == _NS)
-    )
-    unreached = ~exists().where(reached.c.id == facts_history.c.id)
-    successor = facts_history.alias("successor")
-    there = exists().where(
-        successor.c.namespace == facts_history.c.namespace, successor.c.id == facts_history.c.superseded_by
-    )
-    return _facts(facts_history, sight, facts_history.c.superseded_by.is_not(None), there, unreached)
-
-
-def _said_twice(sight: Sight) -> Select[Any]:
-    twin = facts_active.alias("twin")
-    standing = [facts_active.c.valid_to.is_(None), facts_active.c.kind != word("event")]
-    same = exists().where(
-        twin.c.namespace == facts_active.c.namespace,
-        twin.c.content_hash == facts_active.c.content_hash,
-        twin.c.scope == facts_active.c.scope,
-        twin.c.subject.is_not_distinct_from(facts_active.c.subject),
-        twin.c.kind != word("event"),
-        twin.c.valid_to.is_(None),
-        twin.c.id < facts_active.c.id,
-    )
-    return _facts(facts_active, sight, *standing, same)
-
-
-def _without_claim(sight: Sight) -> Select[Any]:
-    claim = exists().where(
-        links.c.namespace == facts_history.c.namespace,
-        links.c.target_id == facts_history.c.id,
-        links.c.source_id == facts_history.c.superseded_by,
-        _retiring,
-        links.c.demoted_at.is_(None),
-    )
-    return _facts(facts_history, sight, facts_history.c.superseded_by.is_not(None), ~claim)
-
-
-def _wrong_heads(sight: Sight) -> Select[Any]:
-    head = facts_history.alias("head")
-    return _facts(
-        facts_history,
-        sight,
-        facts_history.c.superseded_by.is_not(None),
-        ~exists().where(
-            chains.c.namespace == facts_history.c.namespace,
-            chains.c.chain_id == facts_history.c.chain_id,
-            head.c.namespace == chains.c.namespace,
-            head.c.id == chains.c.head_id,
-            head.c.superseded_by.is_(None),
-        ),
-    )
-
-
 CHECKS: Mapping[str, Find] = {
     "retirements_without_reason": _without_reason,
     "retirements_without_evidence": _without_evidence,
@@ -242,11 +169,11 @@ CHECKS: Mapping[str, Find] = {
     "unanswered_facts": _unanswered,
     "failed_jobs": _failed_jobs,
     "waiting_proposals": _waiting,
-    "dangling_successors": _dangling,
-    "circular_chains": _circular,
-    "texts_current_twice": _said_twice,
-    "retirements_without_claim": _without_claim,
-    "chains_without_head": _wrong_heads,
+    "dangling_successors": damage.dangling,
+    "circular_chains": damage.circular,
+    "texts_current_twice": damage.said_twice,
+    "retirements_without_claim": damage.without_claim,
+    "chains_without_head": damage.wrong_heads,
 }
 
 

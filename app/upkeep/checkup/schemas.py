@@ -10,7 +10,7 @@ from app.text import Instant
 Severity = Literal["damage", "warning", "work"]
 
 
-class FindingOut(BaseModel):
+class CheckOut(BaseModel):
     """One thing that was looked for."""
 
     name: str
@@ -20,8 +20,8 @@ class FindingOut(BaseModel):
     )
     count: int
     ids: list[UUID] = Field(description="The first of them: facts, or what `of` says.")
-    of: Literal["fact", "link", "job", "proposal"] = "fact"
-    examples: list[str] = Field(default=[], description="The first of them in words, where they are no ids.")
+    of: Literal["fact", "link", "job", "proposal", "subject"]
+    examples: list[str] = Field(description="The first of them in words, where they are no ids.")
     advice: str = Field(description="What to do about it.")
 
 
@@ -34,4 +34,4 @@ class CheckupOut(BaseModel):
     retired: int
     retired_share: float = Field(description="Retired facts among all; above 0.2 a warning.")
     recent_notes: int = Field(description="The latest notes, of which some may be states without a subject.")
-    findings: list[FindingOut]
+    findings: list[CheckOut]

@@ -11,7 +11,7 @@ from app.facts.detection.frames import parse
 from app.facts.likeness import near_misses
 from app.facts.visibility import Sight
 from app.upkeep.checkup import queries
-from app.upkeep.checkup.schemas import CheckupOut, FindingOut, Severity
+from app.upkeep.checkup.schemas import CheckOut, CheckupOut, Severity
 
 HIGHEST_RETIRED_SHARE = 0.2
 SHOWN = 20
@@ -49,7 +49,7 @@ async def checkup(conn: Connection, namespace: str, sight: tuple[Sight, Mapping[
     findings = []
     for name, (severity, of, advice) in _CHECKS.items():
         count, ids = await queries.find(conn, name, namespace, sight, SHOWN, _LATELY)
-        findings.append(FindingOut(name=name, severity=severity, count=count, ids=ids, of=of, advice=advice))
+        findings.append(CheckOut(name=name, severity=severity, count=count, ids=ids, of=of, examples=[], advice=advice))
     notes = await queries.latest_notes(conn, namespace, sight, _NOTES)
     findings.append(_state_looking(notes))
     findings.append(_alike(await queries.subjects(conn, namespace, sight, _SUBJECTS)))
@@ -67,24 +67,28 @@ async def checkup(conn: Connection, namespace: str, sight: tuple[Sight, Mapping[
     )
 
 
-def _retired_share(share: float, retired: int) -> FindingOut:
+def _retired_share(share: float, retired: int) -> CheckOut:
     """The reversal condition of ADR-007: beyond a fifth, carrying the history costs more than it is worth."""
-    return FindingOut(
+    return CheckOut(
         name="retired_share",
         severity="warning",
         count=retired if share > HIGHEST_RETIRED_SHARE else 0,
         ids=[],
+        of="fact",
+        examples=[],
         advice="More than a fifth of the facts is retired: prune earlier, or see who corrects so often.",
     )
 
 
-def _state_looking(notes: Sequence[tuple[UUID, str]]) -> FindingOut:
+def _state_looking(notes: Sequence[tuple[UUID, str]]) -> CheckOut:
     found = [(id_, text) for id_, text in notes if looks_like_state(text)]
-    return FindingOut(
+    return CheckOut(
         name="state_looking_notes",
         severity="work",
         count=len(found),
         ids=[id_ for id_, _ in found[:SHOWN]],
+        of="fact",
+        examples=[],
         advice="Among the latest notes, these say how things stand: with a subject, a newer one would replace them.",
     )
 
@@ -98,13 +102,14 @@ def looks_like_state(text: str) -> bool:
     return False
 
 
-def _alike(subjects: Sequence[str]) -> FindingOut:
+def _alike(subjects: Sequence[str]) -> CheckOut:
     found = near_misses(subjects)
-    return FindingOut(
+    return CheckOut(
         name="subjects_near_misses",
         severity="work",
         count=len(found),
         ids=[],
+        of="subject",
         examples=[f"{subject} ~ {', '.join(others)}" for subject, others in list(found.items())[:SHOWN]],
         advice="These may mean the same: make one an alias of the other: PUT /v1/subjects/{subject}.",
     )

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
-    TIMESTAMP,
     Boolean,
     Column,
     Integer,
@@ -22,14 +21,12 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
-    null,
     or_,
     select,
     true,
     union,
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
-from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.analyzer import analyze, quoted
 from app.db import Connection, Statement
@@ -37,23 +34,14 @@ from app.facts import nearby
 from app.facts import queries as facts
 from app.facts.fact import Fact
 from app.facts.model import facts_active, facts_history, links
+from app.upkeep.consolidation.marks import MOST_FAILURES, marks
 from app.upkeep.model import job_runs, word
 
-MOST_FAILURES = 3
 _CONTEXT_PER_FACT = 3
 _RAREST = 6
 _MOST_SUBJECTS = 80
 
 _META = MetaData()
-_marks = Table(
-    "consolidation_marks",
-    _META,
-    Column("namespace", Text, primary_key=True),
-    Column("fact_id", Uuid, primary_key=True),
-    Column("prompt_version", Text),
-    Column("failures", Integer),
-    Column("done_at", TIMESTAMP(timezone=True)),
-)
 _subjects = Table("subjects", _META, Column("namespace", Text), Column("subject", Text))
 _namespaces = Table("namespaces", _META, Column("name", Text), Column("consolidate_may_retire", Boolean))
 
@@ -62,12 +50,12 @@ _SCOPE = bindparam("scope", type_=Text)
 _IDS = bindparam("ids", type_=ARRAY(Uuid))
 _VERSION = bindparam("version", type_=Text)
 _statements = facts_active.c.kind.in_([word("state"), word("note"), word("event")])
-_marked = and_(_marks.c.namespace == facts_active.c.namespace, _marks.c.fact_id == facts_active.c.id)
-_never_asked = or_(_marks.c.fact_id.is_(None), _marks.c.prompt_version != _VERSION)
+_marked = and_(marks.c.namespace == facts_active.c.namespace, marks.c.fact_id == facts_active.c.id)
+_never_asked = or_(marks.c.fact_id.is_(None), marks.c.prompt_version != _VERSION)
 _unfinished = and_(
-    _marks.c.prompt_version == _VERSION,
-    _marks.c.done_at.is_(None),
-    _marks.c.failures < literal_column(str(MOST_FAILURES)),
+    marks.c.prompt_version == _VERSION,
+    marks.c.done_at.is_(None),
+    marks.c.failures < literal_column(str(MOST_FAILURES)),
 )
 
 # --- What is new -----------------------------------------------------------------------------------------------
@@ -78,7 +66,7 @@ _enough = or_(
 )
 _scopes = Statement(
     select(facts_active.c.scope, func.count().label("facts"))
-    .select_from(facts_active.outerjoin(_marks, _marked))
+    .select_from(facts_active.outerjoin(marks, _marked))
     .where(facts_active.c.namespace == _NS, _statements, or_(_never_asked, _unfinished))
     .group_by(facts_active.c.scope)
     .having(_enough)
@@ -86,7 +74,7 @@ _scopes = Statement(
 )
 _due = Statement(
     select(facts_active.c.namespace, facts_active.c.scope)
-    .select_from(facts_active.outerjoin(_marks, _marked))
+    .select_from(facts_active.outerjoin(marks, _marked))
     .where(_statements, or_(_never_asked, _unfinished))
     .where(
         ~exists().where(
@@ -101,7 +89,7 @@ _due = Statement(
 )
 _new = Statement(
     select(*facts.fact_columns(facts_active))
-    .select_from(facts.with_use(facts_active).outerjoin(_marks, _marked))
+    .select_from(facts.with_use(facts_active).outerjoin(marks, _marked))
     .where(facts_active.c.namespace == _NS, facts_active.c.scope == _SCOPE, _statements, or_(_never_asked, _unfinished))
     .order_by(facts_active.c.recorded_at, facts_active.c.id)
     .limit(bindparam("limit", type_=Integer))
@@ -253,70 +241,3 @@ async def may_retire(conn: Connection, namespace: str) -> bool:
     """Whether the namespace lets consolidation retire facts."""
     row = await _may_retire.row(conn, namespace=namespace)
     return bool(row and row["consolidate_may_retire"])
-
-
-# --- Which were asked about ------------------------------------------------------------------------------------
-
-_standing = select(
-    facts_history.c.namespace,
-    facts_history.c.id,
-    _VERSION,
-    literal_column("0"),
-    cast(null(), TIMESTAMP(timezone=True)),
-).where(facts_history.c.namespace == _NS, facts_history.c.id == func.any(_IDS))
-_insert = pg_insert(_marks).from_select(
-    ["namespace", "fact_id", "prompt_version", "failures", "done_at"], _standing.order_by(facts_history.c.id)
-)
-_begin = Statement(
-    _insert.on_conflict_do_update(
-        index_elements=[_marks.c.namespace, _marks.c.fact_id],
-        set_={
-            "prompt_version": _insert.excluded.prompt_version,
-            "failures": literal_column("0"),
-            "done_at": null(),
-        },
-        where=_marks.c.prompt_version != _insert.excluded.prompt_version,
-    )
-)
-_finish = Statement(
-    _marks.update()
-    .where(_marks.c.namespace == _NS, _marks.c.fact_id == func.any(_IDS), _marks.c.prompt_version == _VERSION)
-    .values(done_at=func.now())
-)
-_fail = Statement(
-    _marks.update()
-    .where(
-        _marks.c.namespace == _NS,
-        _marks.c.fact_id == func.any(_IDS),
-        _marks.c.prompt_version == _VERSION,
-        _marks.c.done_at.is_(None),
-    )
-    .values(failures=_marks.c.failures + literal_column("1"))
-)
-_done = Statement(
-    select(_marks.c.fact_id).where(
-        _marks.c.namespace == _NS,
-        _marks.c.fact_id == func.any(_IDS),
-        _marks.c.prompt_version == _VERSION,
-        _marks.c.done_at.is_not(None),
-    )
-)
-
-
-async def begin_marks(conn: Connection, namespace: str, ids: Sequence[UUID], version: str) -> None:
-    """Note that these facts are to be asked about; they stay wanted until that was done."""
-    await _begin.run(conn, namespace=namespace, ids=list(ids), version=version)
-
-
-async def mark_done(conn: Connection, namespace: str, ids: Sequence[UUID], version: str) -> None:
-    await _finish.run(conn, namespace=namespace, ids=list(ids), version=version)
-
-
-async def mark_failed(conn: Connection, namespace: str, ids: Sequence[UUID], version: str) -> None:
-    """Count a failure of each; after three a fact is left alone until the prompt changes."""
-    await _fail.run(conn, namespace=namespace, ids=list(ids), version=version)
-
-
-async def done_among(conn: Connection, namespace: str, ids: Sequence[UUID], version: str) -> set[UUID]:
-    rows = await _done.rows(conn, namespace=namespace, ids=list(ids), version=version)
-    return {row["fact_id"] for row in rows}

@@ -21,7 +21,7 @@ from app.llm import LanguageModel, LlmFailure, build_llm
 from app.settings import Settings
 from app.state import Service
 from app.upkeep.budget import Budget, BudgetSpent
-from app.upkeep.consolidation import queries
+from app.upkeep.consolidation import marks, queries
 from app.upkeep.consolidation.actions import Action, Digest, Malformed, read_actions
 from app.upkeep.consolidation.asking import FORM, PROMPT_VERSION, Shown, question
 from app.upkeep.consolidation.cohesion import clusters
@@ -108,7 +108,7 @@ class Consolidation:
             await self._foretell(scope, packed)
             return
         async with run.database.transaction() as conn:
-            await queries.begin_marks(conn, run.namespace, [fact.id for fact in new], PROMPT_VERSION)
+            await marks.begin_marks(conn, run.namespace, [fact.id for fact in new], PROMPT_VERSION)
         waiting = deque((batch, True) for batch in packed)
         while waiting:
             batch, whole = waiting.popleft()
@@ -150,7 +150,7 @@ class Consolidation:
         run = self.run
         async with run.database.reading() as conn:
             ids = [fact.id for fact in batch]
-            done = await queries.done_among(conn, run.namespace, ids, PROMPT_VERSION)
+            done = await marks.done_among(conn, run.namespace, ids, PROMPT_VERSION)
             current = {fact.id: fact for fact in await queries.current_facts(conn, run.namespace, ids)}
             new = [current[id_] for id_ in ids if id_ in current and id_ not in done]
             context = await self._context(conn, scope, new) if whole else []
@@ -183,7 +183,7 @@ class Consolidation:
             middle = (len(new) + 1) // 2
             return [new[:middle], new[middle:]]
         async with self.run.database.transaction() as conn:
-            await queries.mark_failed(conn, self.run.namespace, [new[0].id], PROMPT_VERSION)
+            await marks.mark_failed(conn, self.run.namespace, [new[0].id], PROMPT_VERSION)
             found = Finding(
                 "unanswered", new[0].id, scope=asked.scope, rule=PROMPT_VERSION, detail={"cause": failure.cause}
             )

@@ -13,7 +13,7 @@ from app.facts import queries as facts
 from app.facts import retiring
 from app.facts.fact import Draft, Fact
 from app.facts.schemas import SupersedeIn
-from app.upkeep.consolidation import queries
+from app.upkeep.consolidation import marks, queries
 from app.upkeep.consolidation.actions import Action, Classification, Contradiction, Digest, Malformed
 from app.upkeep.consolidation.asking import PROMPT_VERSION, Shown
 from app.upkeep.consolidation.gate import (
@@ -215,7 +215,7 @@ async def settle(
     before = await queries.digests_over(conn, namespace, asked.shown.ids)
     held = await hold(conn, namespace, asked.shown.ids, list(answered.drafts.values()), list(before))
     fresh = [fact.id for fact in asked.new if fact.id in held.standing.facts]
-    done = await queries.done_among(conn, namespace, fresh, PROMPT_VERSION)
+    done = await marks.done_among(conn, namespace, fresh, PROMPT_VERSION)
     if len(done) == len(fresh):
         return None
     rules, _ = await facts.rules_of(conn, namespace)
@@ -234,5 +234,5 @@ async def settle(
     await settling.settle()
     await proposals.add(conn, settling.made)
     settled = [id_ for id_ in fresh if id_ not in settling.ask_again]
-    await queries.mark_done(conn, namespace, settled, PROMPT_VERSION)
+    await marks.mark_done(conn, namespace, settled, PROMPT_VERSION)
     return settling
