@@ -32,7 +32,7 @@ def search(url: str, cluster: Cluster, steps: int) -> int:
     """Run examples until as many requests were compared; how many there were."""
     Truth.url, Truth.database = url, cluster
     rounds = settings(
-        max_examples=100,
+        max_examples=25,
         stateful_step_count=60,
         deadline=None,
         database=None,
