@@ -59,18 +59,15 @@ _columns = (
     column("id", Uuid),
     column("chain_id", Uuid),
     column("scope", Text),
-    column("kind", Text),
     column("superseded_by", Uuid),
     column("recorded_at", TIMESTAMP(timezone=True)),
-    column("last_used_at", TIMESTAMP(timezone=True)),
-    column("weight", Double),
 )
 _prunable: TableValuedAlias = func.prunable_facts(*_where).table_valued(*_columns, name="prunable")
 _pruned: TableValuedAlias = func.prune_facts(*_where, _RUN, _RULE).table_valued(*_columns, name="pruned")
 
 
 def _listed(rows: TableValuedAlias, action: str) -> Statement:
-    """List the rows among the findings of the run; how many there were."""
+    """List the rows among the findings of the run; how many there were. The dates and weights are in the stones."""
     found = select(
         _given("namespace", Text),
         _RUN,
@@ -79,11 +76,8 @@ def _listed(rows: TableValuedAlias, action: str) -> Statement:
         rows.c.id,
         rows.c.superseded_by,
         _RULE,
-        func.jsonb_build_object(
-            literal_column("'weight'"), rows.c.weight, literal_column("'last_used_at'"), rows.c.last_used_at
-        ),
     ).order_by(rows.c.recorded_at, rows.c.id)
-    into = ["namespace", "run_id", "action", "scope", "fact_id", "other_id", "rule", "detail"]
+    into = ["namespace", "run_id", "action", "scope", "fact_id", "other_id", "rule"]
     return Statement(insert(job_findings).from_select(into, found))
 
 
