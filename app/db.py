@@ -5,16 +5,17 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString, TypeVar, cast
 
 from pgvector.psycopg import register_vector_async
-from psycopg import AsyncConnection, errors
+from psycopg import AsyncConnection, AsyncRawCursor, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import Dialect
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import SQLCompiler
 
 Connection = AsyncConnection[DictRow]
 Row = DictRow
@@ -22,7 +23,9 @@ Parameters = Mapping[str, Any]
 
 T = TypeVar("T")
 
-_DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its constructor untyped.
+# SQLAlchemy leaves the constructor of its dialects untyped.
+_NAMED: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+_NUMBERED: Dialect = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _ATTEMPTS = 5
 
 # The sentence is what the operator reads on the terminal, so it says what to change.
@@ -48,32 +51,47 @@ class Overtaken(Exception):
 
 
 class Statement:
-    """A statement of SQLAlchemy Core, compiled once; runs on any connection with named parameters."""
+    """A statement of SQLAlchemy Core, compiled once; runs on any connection with named parameters.
 
-    __slots__ = ("sql",)
+    It is sent with Postgres' own numbered placeholders, so that psycopg need not search a long text for names at
+    every execution.
+    """
+
+    __slots__ = ("_clause", "_names", "_numbered")
 
     def __init__(self, clause: ClauseElement) -> None:
-        compiled = clause.compile(dialect=_DIALECT)
+        compiled = cast("SQLCompiler", clause.compile(dialect=_NUMBERED))
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
         if fixed:
             raise ValueError(f"bind these by name, or write them as literals: {sorted(fixed)}")
-        self.sql: LiteralString = compiled.string
+        self._clause = clause
+        self._numbered: LiteralString = compiled.string
+        self._names: tuple[str, ...] = tuple(compiled.positiontup or ())
+
+    @property
+    def sql(self) -> LiteralString:
+        """The text with named placeholders, as `EXPLAIN` takes it with the same parameters."""
+        return self._clause.compile(dialect=_NAMED).string
+
+    async def _executed(self, conn: Connection, parameters: Parameters) -> AsyncRawCursor[Row]:
+        cursor = AsyncRawCursor(conn)
+        return await cursor.execute(self._numbered, [parameters[name] for name in self._names])
 
     async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
-        return await (await conn.execute(self.sql, parameters)).fetchall()
+        return await (await self._executed(conn, parameters)).fetchall()
 
     async def row(self, conn: Connection, /, **parameters: Any) -> Row | None:
-        return await (await conn.execute(self.sql, parameters)).fetchone()
+        return await (await self._executed(conn, parameters)).fetchone()
 
     async def run(self, conn: Connection, /, **parameters: Any) -> int:
         """Execute for its effect; the number of rows that it touched."""
-        return (await conn.execute(self.sql, parameters)).rowcount
+        return (await self._executed(conn, parameters)).rowcount
 
     async def run_many(self, conn: Connection, parameters: Sequence[Parameters]) -> None:
         """Execute once for each set of parameters, in one round trip (psycopg pipelines them)."""
         if parameters:
-            async with conn.cursor() as cursor:
-                await cursor.executemany(self.sql, parameters)
+            async with AsyncRawCursor(conn) as cursor:
+                await cursor.executemany(self._numbered, [[each[name] for name in self._names] for each in parameters])
 
 
 # A unique violation here is a twin that committed first: at the second look it is found and reaffirmed.
