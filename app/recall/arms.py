@@ -35,6 +35,7 @@ from app.db import Connection, Row, Statement
 from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import Sight, within
+from app.recall.queries import yields_to
 from app.recall.question import K1, B
 
 # Facts that an arm brings at most. It must not depend on how many are asked for, or a short list would not be
@@ -273,6 +274,7 @@ def _candidates(shape: Shape) -> Statement:
         select(
             *_columns(found, ("held", "echo_id", "retired_at", *_OF_FACT, "term_length")),
             cosine.label("cosine"),
+            yields_to(found).label("yields_to"),
             array(ranks, type_=REAL).label("label_ranks"),
         )
     )

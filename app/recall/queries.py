@@ -78,6 +78,23 @@ async def frequencies(
     return counts, indexed
 
 
+def yields_to(found: FromClause) -> ColumnElement[Any]:
+    """The facts at the same subject that are newer, or of a more trusted source, where nobody has decided."""
+    weaker = (
+        select(func.array_agg(links.c.target_id))
+        .where(
+            links.c.namespace == _NS,
+            links.c.source_id == found.c.id,
+            links.c.kind == literal_column("'contradicts'"),
+            links.c.conflict.in_([literal_column("'older'"), literal_column("'lower_tier'")]),
+            links.c.demoted_at.is_(None),
+            links.c.resolved_at.is_(None),
+        )
+        .scalar_subquery()
+    )
+    return case((found.c.subject.is_not(None), weaker), else_=null())
+
+
 # --- The facts themselves -----------------------------------------------------------------------------------
 
 

@@ -29,7 +29,10 @@ Floats = NDArray[np.float64]
 
 
 class Sighting(NamedTuple):
-    """A text that an arm found. Where `echo_id` is set it is that retired fact's, and `id` is its head's."""
+    """A text that an arm found. Where `echo_id` is set it is that retired fact's, and `id` is its head's.
+
+    `yields_to` are facts that answer the same subject better: newer ones, or ones from a more trusted source.
+    """
 
     id: UUID
     scope: str
@@ -38,6 +41,7 @@ class Sighting(NamedTuple):
     recorded_at: datetime
     echo_id: UUID | None = None
     retired_at: datetime | None = None
+    yields_to: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,8 @@ def _places(scores: Floats, echo: NDArray[np.bool_]) -> Floats:
 def rank(seen: Sequence[Sighting], measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> list[Ranked]:
     """Every fact once, best first: by score, then the one recorded later, then the higher id.
 
-    A current fact is seen at most once. `precedence` are scopes in the order asked: where several answer the same
+    A current fact is seen at most once. One that contradicts a newer or more trusted fact at its subject comes below
+    it, whatever its score. `precedence` are scopes in the order asked: where several answer the same
     subject, the first one leads.
     """
     discount = np.array([1.0 if one.echo_id is None else ECHO for one in seen])
@@ -169,7 +174,7 @@ def rank(seen: Sequence[Sighting], measured: Measures, ranks: Ranks, precedence:
         for sightings in of_fact.values()
     ]
     ranked.sort(key=lambda one: (one.score, one.recorded_at, one.id), reverse=True)
-    return _in_precedence(ranked, precedence)
+    return _in_precedence(_yielding(ranked, seen), precedence)
 
 
 def _alone(fact: Sighting, at: int, scores: list[float], likely: list[float]) -> Ranked:
@@ -183,6 +188,18 @@ def _ranked(seen: Sequence[Sighting], sightings: Sequence[int], scores: list[flo
         relevance=max(likely[at] for at in sightings),
         echoes=tuple(at for at in sightings if seen[at].echo_id is not None),
     )
+
+
+def _yielding(ranked: list[Ranked], seen: Sequence[Sighting]) -> list[Ranked]:
+    """Put a fact right below the last of those that it yields to; the scores stay with the places."""
+    yields_to = {one.id: set(one.yields_to) for one in seen if one.yields_to}
+    arranged = list(ranked)
+    for weaker in (one for one in ranked if one.id in yields_to):
+        at = arranged.index(weaker)
+        below = [place for place in range(at + 1, len(arranged)) if arranged[place].id in yields_to[weaker.id]]
+        if below:
+            arranged.insert(below[-1], arranged.pop(at))
+    return [one._replace(score=place.score) for one, place in zip(arranged, ranked, strict=True)]
 
 
 def _in_precedence(ranked: list[Ranked], precedence: Sequence[str]) -> list[Ranked]:

@@ -201,4 +201,5 @@ def _sighting(row: Row) -> Sighting:
         row["recorded_at"],
         row["echo_id"],
         row["retired_at"],
+        tuple(row["yields_to"] or ()),
     )
