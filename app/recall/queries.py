@@ -26,6 +26,7 @@ from sqlalchemy import (
     union_all,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.sql import FromClause
 
 from app.db import Connection, Row, Statement
 from app.facts.model import facts_active, facts_history, links, term_counts
