@@ -10,6 +10,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Double,
+    Integer,
     Text,
     Uuid,
     and_,
@@ -23,13 +24,14 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    true,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.dialects.postgresql import TSQUERY, aggregate_order_by
 from sqlalchemy.sql import FromClause
 
 from app.db import Connection, Row, Statement
-from app.facts.model import facts_active, facts_history, links, term_counts
+from app.facts.model import Vector, facts_active, facts_history, links, term_counts
 from app.facts.queries import fact_columns, with_use
 from app.facts.visibility import Sight, within
 
@@ -94,6 +96,57 @@ def yields_to(found: FromClause) -> ColumnElement[Any]:
         .scalar_subquery()
     )
     return case((found.c.subject.is_not(None), weaker), else_=null())
+
+
+# --- Steps of a chain ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def _mentions(sight: Sight) -> Statement:
+    arrays: dict[str, Any] = {"places": Integer, "names": Text, "nears": Vector()}
+    named = (
+        func.unnest(*(bindparam(name, type_=ARRAY(kind)) for name, kind in arrays.items()))
+        .table_valued(*(column(name, kind) for name, kind in arrays.items()))
+        .render_derived(name="named")
+    )
+    # Adding nothing keeps the vector index out: the words find few facts, and those are put in order.
+    apart: ColumnElement[Any] = facts_active.c.embedding.op("<=>", return_type=Double())(named.c.nears)
+    distance = apart + literal_column("0.0", Double)
+    same_space = facts_active.c.embedding_profile == bindparam("profile", type_=Text)
+    held = (
+        select(facts_active.c.id, facts_active.c.content, facts_active.c.recorded_at)
+        .where(
+            facts_active.c.namespace == _NS,
+            *within(facts_active.c.scope, sight),
+            facts_active.c.terms.op("@@")(cast(named.c.names, TSQUERY)),
+        )
+        .order_by(case((same_space, distance), else_=null()), facts_active.c.id.desc())
+        .limit(bindparam("limit", type_=Integer))
+        .lateral("held")
+    )
+    return Statement(select(named.c.places.label("place"), held).select_from(named.join(held, true())))
+
+
+async def mentions(
+    conn: Connection,
+    namespace: str,
+    sight: tuple[Sight, Mapping[str, Any]],
+    names: Sequence[str],
+    nears: Sequence[Any],
+    profile: str,
+    limit: int,
+) -> list[Row]:
+    """For each name (a tsquery), the current facts that hold it, those first whose vectors are nearest to its own."""
+    return await _mentions(sight[0]).rows(
+        conn,
+        namespace=namespace,
+        **sight[1],
+        places=list(range(len(names))),
+        names=list(names),
+        nears=list(nears),
+        profile=profile,
+        limit=limit,
+    )
 
 
 # --- The facts themselves -----------------------------------------------------------------------------------

@@ -245,7 +245,7 @@ class RecallOut(BaseModel):
     context: str | None = Field(description="With `format: context`: the results as text for a prompt.")
     suppressed: SuppressedOut
     degraded: list[str] = Field(
-        description="What this answer had to do without: `vector`, `words`; `deadline` where time ran out."
+        description="What this answer had to do without: `vector`, `words`, `hops`; `deadline` where time ran out."
     )
     applied: AppliedOut
 

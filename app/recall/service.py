@@ -13,6 +13,7 @@ from app.embedding import EmbedderUnavailable
 from app.facts.visibility import sight_of
 from app.recall import context, presenting
 from app.recall.answer import Page, facts_of, lines_of, results_of
+from app.recall.hops import results_by_chains
 from app.recall.question import Corpus, question, says_nothing
 from app.recall.schemas import RecallIn, RecallOut, ResultOut, SuppressedOut
 from app.recall.search import Direction, Found, Wanted, corpus_of, search
@@ -63,10 +64,34 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
             for asking, (lines, _) in zip(askings, listed, strict=True)
         ]
         facts = await facts_of(conn, caller, [page for page in pages if page])
+    by_chains = [await _follow(service, caller, asking, corpora, allowance) for asking in askings]
     return [
-        _answer(asking, results_of(page, facts) if page else [], below)
-        for asking, page, (_, below) in zip(askings, pages, listed, strict=True)
+        _answer(asking, _chains_first(chained, results_of(page, facts) if page else [], asking.ask.k), below)
+        for asking, page, chained, (_, below) in zip(askings, pages, by_chains, listed, strict=True)
     ]
+
+
+async def _follow(
+    service: Service, caller: Caller, asking: _Asking, corpora: dict[str, Corpus], allowance: float
+) -> list[ResultOut]:
+    """What chains of facts lead to, where the question asks for more than one hop."""
+    corpus = corpora.get(repr(asking.wanted.sight))
+    if asking.ask.hops == 1 or corpus is None:
+        return []
+    if asking.wanted.as_of is None:
+        try:
+            async with asyncio.timeout(allowance):
+                return await results_by_chains(service, caller, asking.ask, asking.wanted, corpus)
+        except (EmbedderUnavailable, TimeoutError):
+            pass
+    # Chains go through what holds now, and they need vectors and time.
+    asking.degraded.append("hops")
+    return []
+
+
+def _chains_first(chained: Sequence[ResultOut], direct: Sequence[ResultOut], most: int) -> list[ResultOut]:
+    reached = {result.fact.id for result in chained}
+    return [*chained, *(result for result in direct if result.fact.id not in reached)][:most]
 
 
 def _asking(caller: Caller, ask: RecallIn, now: datetime) -> _Asking:

@@ -1,0 +1,101 @@
+"""Recall over several facts, against the store: each step of a chain is one statement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from app.analyzer import quoted
+from app.auth import Caller, tiers_from
+from app.facts.schemas import FactOut
+from app.facts.visibility import Sight, sight_of
+from app.recall import presenting, queries
+from app.recall.chains import Chain, Name, follow
+from app.recall.evidence import Embed, Vocabulary
+from app.recall.paths import Mention
+from app.recall.question import Corpus
+from app.recall.schemas import RecallIn, ResultOut
+from app.recall.search import Wanted
+from app.state import Service
+
+# As many facts at most are reached by chains; it must not depend on how many are asked for.
+_MOST = 100
+
+
+@lru_cache(maxsize=4)
+def _vocabulary(embed: Embed) -> Vocabulary:
+    return Vocabulary(embed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The current facts that a caller may read, as the source of a chain search."""
+
+    service: Service
+    namespace: str
+    sight: tuple[Sight, Mapping[str, Any]]
+
+    async def mentioning(self, names: Sequence[Name], limit: int) -> list[list[Mention]]:
+        # The connection is taken after the embedder has answered.
+        nearness = await self.service.embedder.embed_queries([name.near for name in names])
+        profile = self.service.embedder.profile
+        wanted = [" & ".join(quoted(term) for term in name.terms) for name in names]
+        async with self.service.database.reading() as conn:
+            rows = await queries.mentions(
+                conn, self.namespace, self.sight, wanted, list(nearness), profile.name if profile else "", limit
+            )
+        held: list[list[Mention]] = [[] for _ in names]
+        for row in rows:
+            held[row["place"]].append(Mention(row["id"], row["content"], row["recorded_at"]))
+        return held
+
+
+async def results_by_chains(
+    service: Service, caller: Caller, ask: RecallIn, wanted: Wanted, corpus: Corpus
+) -> list[ResultOut]:
+    """The facts that chains of at most `ask.hops` facts lead to, best first, with the ids that led there in `via`.
+
+    Raises EmbedderUnavailable.
+    """
+    store = _Store(service, caller.namespace, wanted.sight)
+    chains = await follow(ask.query, ask.hops, corpus, store, _vocabulary(service.embedder.embed_queries))
+    chains = chains[:_MOST]
+    async with service.database.reading() as conn:
+        rows = await queries.current_facts(
+            conn, caller.namespace, sight_of(caller.reads, None), [chain.facts[-1] for chain in chains]
+        )
+    held = {row["id"]: presenting.current_out(row) for row in rows}
+    results = []
+    for chain in chains:
+        if chain.facts[-1] in held:
+            fact, replaces, conflicts = held[chain.facts[-1]]
+            if _is_wanted(fact, ask):
+                shown = _result(chain, fact)
+                shown.replaces, shown.conflicts_with = replaces, conflicts
+                results.append(shown)
+    floor = ask.min_relevance or 0.0
+    return [shown for shown in results if shown.relevance >= floor]
+
+
+def _is_wanted(fact: FactOut, ask: RecallIn) -> bool:
+    """Whether the fact that a chain ends in passes the filters; those on the way need not."""
+    return (
+        (ask.subject is None or fact.subject == ask.subject)
+        and (not ask.kinds or fact.kind in ask.kinds)
+        and (not ask.tags or set(ask.tags) <= set(fact.tags))
+        and (ask.min_tier is None or fact.source.tier in tiers_from(ask.min_tier))
+    )
+
+
+def _result(chain: Chain, fact: FactOut) -> ResultOut:
+    return ResultOut.model_construct(
+        fact=fact,
+        score=chain.score,
+        relevance=round(min(max(chain.score, 0.0), 1.0), 4),
+        ranks=None,
+        scores=None,
+        forwarded_by=None,
+        replaces=[],
+        conflicts_with=[],
+        via=list(chain.facts[:-1]),
+    )

@@ -1,0 +1,211 @@
+"""Reads texts as words and finds the names in them: what one fact may share with another, or with a question."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.analyzer import is_stop_word, query_words
+
+# A name has at most so many words; of a longer text only the first words are read.
+LONGEST_NAME = 6
+MOST_WORDS = 1_000
+# How far around the name by which a fact was found the rest of it is read, in words: about two sentences.
+NEARBY = 24
+
+# How little is left of a link's quality in each case. They were set on made-up stores, not on published ones.
+_PART_OF_A_LONGER_NAME = 0.35
+_SAME_NEIGHBOUR = 0.2
+_SAME_PREPOSITION = 0.7
+_BOTH_AT_THE_END = 0.7
+_ALWAYS_AT_THE_END = 0.35
+
+_IDEOGRAPHS = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff"
+_WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+(?:[-_./:@&'\u2019+#]+[^\\W_{_IDEOGRAPHS}]+)*")
+# Small words inside a name; elsewhere they join two names.
+_JOINING = ("of", "the")
+_POSSESSIVE = re.compile("['\u2019]s?$")
+_SHAPED = re.compile(r"\d|\w[-_./:@&]\w|[a-z][A-Z]")
+# What ends a phrase. A full stop after a short word belongs to an abbreviation.
+_BREAKS = frozenset("!?;:()[]\n")
+_SHORTEST_LAST_WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text. Equal `key`s are the same word; `terms` are how the store indexes it.
+
+    `content` means that it carries something, `initial` that it begins the text, where a capital says nothing,
+    and `breaks` that a phrase ends before it.
+    """
+
+    surface: str
+    key: tuple[str, ...]
+    terms: tuple[str, ...]
+    content: bool
+    initial: bool
+    breaks: bool
+
+    @property
+    def capital(self) -> bool:
+        """Whether it begins with a capital or a digit."""
+        return self.surface[0].isupper() or self.surface[0].isdigit()
+
+    @property
+    def named(self) -> bool:
+        """Whether it is written like a part of a name: a capital, a digit, joints."""
+        return bool(_SHAPED.search(self.surface)) or (self.capital and not self.initial)
+
+
+Tokens = Sequence[Token]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Words `start` to `end` (exclusive) of a text."""
+
+    start: int
+    end: int
+
+    def __contains__(self, place: int) -> bool:
+        return self.start <= place < self.end
+
+    def holds(self, other: "Span") -> bool:
+        """Whether the other lies inside."""
+        return self.start <= other.start and other.end <= self.end
+
+
+@lru_cache(maxsize=1 << 13)
+def read(text: str) -> tuple[Token, ...]:
+    """The words of a text, in order."""
+    text = unicodedata.normalize("NFKC", text)
+    tokens: list[Token] = []
+    end = 0
+    for found in _WORD.finditer(text):
+        between, end = text[end : found.start()], found.end()
+        surface, key, terms, content = _word(found[0])
+        broken = bool(tokens) and _ends_a_phrase(tokens[-1].surface, between)
+        tokens.append(Token(surface, key, terms, content, not tokens, broken))
+        if len(tokens) == MOST_WORDS:
+            break
+    return tuple(tokens)
+
+
+def _ends_a_phrase(last: str, between: str) -> bool:
+    return not _BREAKS.isdisjoint(between) or ("." in between and len(last) >= _SHORTEST_LAST_WORD)
+
+
+@lru_cache(maxsize=1 << 15)
+def _word(written: str) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+    """Surface, key, index terms, and whether it carries anything."""
+    surface = _POSSESSIVE.sub("", written)
+    words = query_words(surface)
+    key = tuple(part for word in words for part in word.parts)
+    # A joined name is far rarer as a whole than its parts are.
+    terms = tuple(term for word in words for term in (word.wholes[:1] if len(word.parts) > 1 else word.parts))
+    return surface, key, terms, bool(words) and not all(map(is_stop_word, words))
+
+
+def names_in(tokens: Tokens, around: Span | None = None) -> Iterator[Span]:
+    """Every run of words that may be a name, outside `around` and near it: longer ones first.
+
+    It begins and ends with words that carry something, all written in one way.
+    """
+    spans = (span for start in _near(tokens, around) for span in _runs_from(tokens, start, around))
+    yield from sorted(spans, key=lambda span: (span.start - span.end, span.start))
+
+
+def _near(tokens: Tokens, around: Span | None) -> range:
+    if around is None:
+        return range(len(tokens))
+    return range(max(0, around.start - NEARBY), min(len(tokens), around.end + NEARBY))
+
+
+def _runs_from(tokens: Tokens, start: int, around: Span | None) -> Iterator[Span]:
+    first = tokens[start]
+    if not first.content:
+        return
+    for end in range(start + 1, min(len(tokens), start + LONGEST_NAME) + 1):
+        last = tokens[end - 1]
+        if (around and end - 1 in around) or (last.breaks and end - 1 > start):
+            return
+        if last.content and not first.named and last.named:
+            return
+        if last.content and first.named == last.named:
+            yield Span(start, end)
+
+
+def find(tokens: Tokens, name: Tokens) -> Span | None:
+    """Where the words of a name stand in a text, one after the other."""
+    size = len(name)
+    keys = [token.key for token in name]
+    for start in range(len(tokens) - size + 1):
+        if tokens[start].key == keys[0] and [token.key for token in tokens[start : start + size]] == keys:
+            return Span(start, start + size)
+    return None
+
+
+def terms_of(name: Tokens) -> tuple[str, ...]:
+    """The index terms that a text with this name holds."""
+    return tuple(dict.fromkeys(term for token in name if token.content for term in token.terms))
+
+
+def rest_of(tokens: Tokens, entry: Span) -> list[Token]:
+    """The words that say something about the name at `entry`."""
+    return [tokens[at] for at in _near(tokens, entry) if at not in entry and tokens[at].content]
+
+
+def wholeness(tokens: Tokens, span: Span) -> float:
+    """1 for a whole name, less where its neighbours make a longer name of it ("Lusberg" in "Port Lusberg")."""
+    share = 1.0
+    for edge, step in ((span.start, -1), (span.end - 1, 1)):
+        if tokens[edge].capital and _goes_on(tokens, edge, step):
+            share *= _PART_OF_A_LONGER_NAME
+    return share
+
+
+def _goes_on(tokens: Tokens, edge: int, step: int) -> bool:
+    beside = _beside(tokens, edge, step)
+    if beside is None or beside.content:
+        return beside is not None and beside.named and beside.capital
+    beyond = _beside(tokens, edge + step, step)
+    return beside.surface in _JOINING and beyond is not None and beyond.named and beyond.capital
+
+
+def _beside(tokens: Tokens, at: int, step: int) -> Token | None:
+    """The word next to a place, if it belongs to the same phrase."""
+    beside = at + step
+    if not 0 <= beside < len(tokens) or tokens[max(at, beside)].breaks:
+        return None
+    return tokens[beside]
+
+
+def turn(before: Tokens, leaving: Span, after: Tokens, entering: Span, *, always_last: bool) -> float:
+    """1 where a name plays another part in the fact that is entered than in the one that is left, else less.
+
+    Two facts that say the same of two things ("A lies in X", "B lies in X") share X, but no question goes from
+    A over X to B. `always_last` says that the name ends all the facts that hold it, as set phrases do.
+    """
+    share = 1.0
+    for step in (-1, 1):
+        mine, theirs = _context(before, leaving, step), _context(after, entering, step)
+        if mine and mine == theirs and mine[-1][1]:
+            share *= _SAME_NEIGHBOUR
+        elif mine and theirs and mine[0] == theirs[0]:
+            share *= _SAME_PREPOSITION
+        elif step == 1 and not mine and not theirs:
+            share *= _ALWAYS_AT_THE_END if always_last else _BOTH_AT_THE_END
+    return share
+
+
+def _context(tokens: Tokens, span: Span, step: int) -> list[tuple[tuple[str, ...], bool]]:
+    """The words beside a name up to the first that carries something."""
+    context = []
+    at = span.start - 1 if step < 0 else span.end
+    while 0 <= at < len(tokens):
+        context.append((tokens[at].key, tokens[at].content))
+        if tokens[at].content:
+            break
+        at += step
+    return context

@@ -1,0 +1,102 @@
+"""Ways through the facts that answer a question, what they are worth, and which of them are the best."""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+
+from app.recall.evidence import Described, Floats
+from app.recall.naming import Span
+
+# What all that the links lack costs, and what the choices cost that were made on the way, each over the root
+# of the length; and what one more step costs.
+_COST_OF_LINKS = 0.15
+_COST_OF_CHOICE = 0.04
+_COST_OF_A_STEP = 0.01
+# Facts that explain the question so nearly as well, in shares of a word, leave a choice.
+_AS_WELL = 0.03
+
+
+_NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A current fact that holds a name."""
+
+    id: UUID
+    content: str
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A fact that is entered by the name at `span`, and how good the link is, 0 to 1."""
+
+    fact: Mention
+    span: Span
+    quality: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """Facts from the name in the question on, the last one entered by the name at `entry`.
+
+    `named` is what the name is worth that it starts from and `whole` what the question is, in words. `table` says
+    what was used of the question, `lack` what the links lack, and `choice` by how many facts each step could have
+    gone (the sum of the logarithms).
+    """
+
+    described: Described
+    named: float
+    whole: float
+    table: Floats
+    facts: tuple[Mention, ...] = ()
+    entry: Span = _NOWHERE
+    lack: float = 0.0
+    choice: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """The share of the question that is explained, less what is doubtful about it."""
+        explained = (self.named + float(self.table.max())) / self.whole
+        doubts = _COST_OF_LINKS * self.lack + _COST_OF_CHOICE * self.choice
+        steps = len(self.facts)
+        # Sums of floats depend on their order in the last digits, and a source gives none.
+        return round(explained - doubts / math.sqrt(steps) - _COST_OF_A_STEP * steps, 9)
+
+    def along(self, entries: Sequence[Entry], gains: Floats) -> "list[Path]":
+        """The paths that go on with each of the entries, which gain so much with each segment."""
+        tables = self.described.step(self.table, gains)
+        gained = tables.max(axis=1) - self.table.max()
+        as_well = _AS_WELL * max(1, len(self.described.words))
+        choices = np.log((gained[None, :] >= gained[:, None] - as_well).sum(axis=1))
+        return [
+            Path(
+                described=self.described,
+                named=self.named,
+                whole=self.whole,
+                table=table,
+                facts=(*self.facts, entry.fact),
+                entry=entry.span,
+                lack=self.lack + 1.0 - entry.quality,
+                choice=self.choice + float(choice),
+            )
+            for entry, table, choice in zip(entries, tables, choices, strict=True)
+        ]
+
+
+def best_of(paths: Sequence[Path], by: Callable[[Path], Hashable]) -> list[Path]:
+    """The best path of each kind, best first; where two are as good, the shorter, then that of the newest fact."""
+    best: dict[Hashable, Path] = {}
+    for _, path in sorted(((_order(path), path) for path in paths), key=lambda pair: pair[0]):
+        best.setdefault(by(path), path)
+    return list(best.values())
+
+
+def _order(path: Path) -> tuple[float, int, float, tuple[UUID, ...], Span]:
+    ids = tuple(fact.id for fact in path.facts)
+    return (-path.score, len(ids), -path.facts[-1].recorded_at.timestamp(), ids, path.entry)
