@@ -54,7 +54,7 @@ def main() -> None:
     configure_logging(level="ERROR")
     with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder), _FAST) as cluster:
         migrate(cluster.owner_dsn)
-        given = Settings(_env_file=None, database_url=cluster.api_dsn, key_cache_s=0, log_level="error")
+        given = Settings(_env_file=None, database_url=cluster.api_dsn, key_cache_s=0, pool_timeout_s=60)
         # A key from the start, so that the service is not in development mode.
         make_key(cluster, "unused")
         with running(create_app(given)) as url:

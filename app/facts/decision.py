@@ -62,7 +62,7 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
     _apply_policy(draft, decision, working, rules)
     if rules.policy != "explicit" and draft.kind != "event":
         _look_around(draft, decision, working, rules)
-    _doubt_reasserted(decision, working)
+    _doubt_reasserted(decision, working, caller)
     return decision
 
 
@@ -247,12 +247,17 @@ def _notice_reassertion(draft: Draft, decision: Decision, working: Working) -> N
         decision.reasserts.extend(working.retired_with_same_text(draft))
 
 
-def _doubt_reasserted(decision: Decision, working: Working) -> None:
-    """A text that was retired comes back: what replaced it is in doubt, unless this write retires that as well."""
+def _doubt_reasserted(decision: Decision, working: Working, caller: Caller) -> None:
+    """A text that was retired comes back: what replaced it is in doubt, unless this write retires that as well.
+
+    What replaced it may stand in another scope; it is named, and quoted, only to a caller who may read it.
+    """
     settled = {r.fact.id for r in decision.retires} | {d.fact.id for d in decision.doubts}
     for retired in decision.reasserts:
         head = working.head_fact(retired)
-        if head is not None and head.is_current and head.id not in settled:
+        if head is None or not head.is_current or not caller.reads.admit(head.scope):
+            continue
+        if head.id not in settled:
             settled.add(head.id)
             detail = "The new statement was retired before; this fact stands in its place."
             decision.doubts.append(Doubt(head, "reassertion", detail, (head.content,), (retired.content,)))

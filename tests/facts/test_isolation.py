@@ -134,6 +134,30 @@ def test_what_replaced_a_fact_in_a_closed_scope_is_not_told(memory: Memory, clie
         assert new not in text
 
 
+def test_saying_again_what_a_closed_scope_replaced_names_nothing_there(memory: Memory, client_of: MakeClient) -> None:
+    memory.policy(policy="suggest")
+    old = memory.fact("Standup is at 9:30.", scope="team")["id"]
+    new = memory.fact(f"{CANARY}: standup is at 9:00.", scope="board")["id"]
+    memory.supersede(old, by=new)
+    team = client_of(read_scopes=["team"], write_scopes=["team"])
+
+    answer = team.remember("Standup is at 9:30.", scope="team", status=201)
+
+    assert answer["conflicts"] == []
+    assert CANARY not in str(answer)
+
+
+def test_saying_again_what_another_scope_replaced_is_a_conflict_for_who_reads_both(memory: Memory) -> None:
+    memory.policy(policy="suggest")
+    old = memory.fact("Standup is at 9:30.", scope="team")["id"]
+    new = memory.fact("Nobody meets any more.", scope="board")["id"]
+    memory.supersede(old, by=new)
+
+    answer = memory.remember("Standup is at 9:30.", scope="team", status=201)
+
+    assert [(conflict["fact_id"], conflict["kind"]) for conflict in answer["conflicts"]] == [(new, "reassertion")]
+
+
 # C19
 def test_a_newer_value_in_a_closed_scope_does_not_bring_an_older_one_back(
     memory: Memory, client_of: MakeClient

@@ -93,7 +93,7 @@ class Truth(RuleBasedStateMachine):
         assert {gone["id"] for gone in told["superseded"]} == set(outcome.retired)
         doubted = {conflict["fact_id"] for conflict in told["conflicts"]}
         assert outcome.doubts <= doubted
-        for id_ in doubted - outcome.doubts:
+        for id_ in doubted - outcome.doubts - self.world.heads_of(said):
             held = self.world.facts[id_]
             assert held.current
             assert held.said.scope == said.scope

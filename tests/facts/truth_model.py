@@ -116,6 +116,17 @@ class World:
                 return id_
         return None
 
+    def heads_of(self, said: Said) -> set[str]:
+        """The current facts that stand, in the end, in the place of what said the same once."""
+        heads = set()
+        for id_, held in self._at(said):
+            if held.said.text == said.text and held.by is not None:
+                end = id_
+                while (following := self.facts[end].by) is not None and following in self.facts:
+                    end = following
+                heads.add(end)
+        return {id_ for id_ in heads if self.facts[id_].current}
+
     def plan(self, said: Said, told: Iterable[str] = (), *, force: bool = False) -> Outcome:
         """What remembering this should do. Raises Refused."""
         named = list(dict.fromkeys(told))
