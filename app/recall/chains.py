@@ -6,13 +6,27 @@ innermost words first. The search does no I/O of its own and calls its source on
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from app.recall.evidence import Described, Floats, Lexicon, Rests, Vocabulary, spoken
-from app.recall.naming import Span, Token, Tokens, find, names_in, read, rest_of, terms_of, turn, wholeness
+from app.recall.naming import (
+    Key,
+    Place,
+    Span,
+    Token,
+    Tokens,
+    keys_of,
+    names_in,
+    place_at,
+    place_of,
+    read,
+    rest_of,
+    terms_of,
+    turn,
+)
 from app.recall.paths import Entry, Mention, Path, best_of
 from app.recall.question import Corpus, inverse_frequency
 
@@ -63,7 +77,16 @@ class Chain:
 
 
 _Ways = list[tuple[Path, list[Entry]]]
-_Entered = dict[UUID, tuple[Mention, Span]]
+_Entered = list[tuple[Mention, Place]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Likely:
+    """A name that may lead on from a fact, where it stands there, and how likely it is the one, 0 to 1."""
+
+    words: Tokens
+    place: Place
+    likelihood: float
 
 
 async def follow(question: str, hops: int, corpus: Corpus, source: Source, vocabulary: Vocabulary) -> list[Chain]:
@@ -92,6 +115,7 @@ class _Search:
         self._text = question
         self._question = read(question)
         self._content = [at for at, token in enumerate(self._question) if token.content]
+        self._whole = sum(map(_worth, self._question))
         self._corpus = corpus
         self._source = source
         self._vocabulary = vocabulary
@@ -102,15 +126,26 @@ class _Search:
         strengths = {span: self._strength(span) for span in names_in(self._question)}
         spans = sorted((span for span in strengths if strengths[span] > 0), key=lambda span: (-strengths[span], span))
         words = {span: self._question[span.start : span.end] for span in spans[:MOST_NAMES]}
-        held = await self._mentions(Name(terms_of(name), self._text) for name in words.values())
-        found = {span: _entered(held[terms_of(name)], name) for span, name in words.items()}
+        held = await self._entered((name, self._text) for name in words.values())
+        found = {span: held[keys_of(name)] for span, name in words.items()}
         strongest = max((strengths[span] for span in found if found[span]), default=0.0)
         chosen = [span for span in found if found[span] and strengths[span] >= _NEARLY_AS_STRONG * strongest]
         vectors = await self._vocabulary.vectors([spoken(self._question[at]) for at in self._content])
-        return [
-            (self._beginning(span, vectors), entries)
-            for span, entries in _longest_only(chosen, found, wholeness_in=self._question)
-        ]
+        return [(self._beginning(span, vectors), entries) for span, entries in self._longest_only(chosen, found)]
+
+    def _longest_only(
+        self, spans: Sequence[Span], found: Mapping[Span, _Entered]
+    ) -> Iterator[tuple[Span, list[Entry]]]:
+        """Each fact by the longest of the overlapping names that it holds."""
+        taken: dict[UUID, Span] = {}
+        for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
+            whole = place_at(self._question, span).wholeness
+            entries = []
+            for fact, place in found[span]:
+                longest = taken.setdefault(fact.id, span)
+                if longest == span or not longest.holds(span):
+                    entries.append(Entry(fact, place.span, whole * place.wholeness))
+            yield span, entries
 
     def _strength(self, span: Span) -> float:
         """How rare the words of a name are; 0 if one of them does not occur."""
@@ -129,15 +164,23 @@ class _Search:
         words = [self._question[at] for at in self._content]
         described = Described([words[row] for row in left], [words[row] for row in right], vectors[left + right])
         named = sum(_worth(token) for token in self._question[span.start : span.end])
-        return Path(described, named, sum(map(_worth, words)), described.unused())
+        return Path(described, named, self._whole, described.unused())
 
-    async def _mentions(self, names: Iterable[Name]) -> dict[tuple[str, ...], Sequence[Mention]]:
-        distinct: dict[tuple[str, ...], Name] = {}
-        for name in names:
-            distinct.setdefault(name.terms, name)
-        if not distinct:
+    async def _entered(self, names: Iterable[tuple[Tokens, str]]) -> dict[tuple[Key, ...], _Entered]:
+        """By its keys, the facts that hold each name, word after word. The second of each pair is what is near."""
+        wanted: dict[tuple[Key, ...], Name] = {}
+        for words, near in names:
+            wanted.setdefault(keys_of(words), Name(terms_of(words), near))
+        if not wanted:
             return {}
-        return dict(zip(distinct, await self._source.mentioning(list(distinct.values()), MOST_MENTIONS), strict=True))
+        mentions = await self._source.mentioning(list(wanted.values()), MOST_MENTIONS)
+        placed = (
+            [(fact, place_of(keys, fact.content)) for fact in facts]
+            for keys, facts in zip(wanted, mentions, strict=True)
+        )
+        return {
+            keys: [(fact, place) for fact, place in pairs if place] for keys, pairs in zip(wanted, placed, strict=True)
+        }
 
     async def judged(self, ways: _Ways) -> list[Path]:
         """The paths that are one step longer."""
@@ -152,7 +195,8 @@ class _Search:
         self._lexicon = await Lexicon.of(words, self._vocabulary)
         summed = Rests.of(list(rests.values()), self._lexicon)
         rows = {key: row for row, key in enumerate(rests)}
-        gains = {path.described: path.described.weigh(summed, path.whole) for path, _ in ways}
+        described = dict.fromkeys(path.described for path, _ in ways)
+        gains = {around: around.weigh(summed, self._whole) for around in described}
         longer: list[Path] = []
         for path, entries in ways:
             chosen = [rows[entry.fact.id, entry.span] for entry in entries]
@@ -161,52 +205,47 @@ class _Search:
 
     async def onward(self, paths: Sequence[Path]) -> _Ways:
         """The facts that share a name with the last one of each path."""
-        sameness = {path.described: path.described.sameness(self._lexicon) for path in paths}
-        likely = [(path, list(self._names_beyond(path, sameness[path.described]))) for path in paths]
-        wanted = [Name(terms_of(words), _nearness(words, path)) for path, names in likely for words, _, _ in names]
-        held = await self._mentions(wanted[:MOST_NAMES])
+        described = dict.fromkeys(path.described for path in paths)
+        sameness = {around: around.sameness(self._lexicon) for around in described}
+        likely = [(path, self._names_beyond(path, sameness[path.described])) for path in paths]
+        wanted = [(name.words, _nearness(name.words, path)) for path, names in likely for name in names]
+        held = await self._entered(wanted[:MOST_NAMES])
         return [way for path, names in likely for way in self._ways_on(path, names, held)]
 
-    def _names_beyond(self, path: Path, sameness: Floats) -> "Iterator[tuple[Tokens, Span, float]]":
+    def _names_beyond(self, path: Path, sameness: Floats) -> list[_Likely]:
         """The likeliest names in the last fact of a path besides the one that led there, longest first."""
         tokens = read(path.facts[-1].content)
         among_names = any(token.named for token in rest_of(tokens, path.entry))
         names = []
         for span in names_in(tokens, path.entry):
-            words = tokens[span.start : span.end]
-            quality = wholeness(tokens, span) * self._openness(words, sameness)
+            words, place = tokens[span.start : span.end], place_at(tokens, span)
+            likelihood = place.wholeness * self._openness(words, sameness)
             if among_names and not words[0].named:
-                quality *= _PLAIN_AMONG_NAMES
-            if quality >= _WEAKEST_LINK:
-                names.append((words, span, quality))
-        likeliest = sorted(names, key=lambda name: -name[2])[:MOST_NAMES_OF_A_FACT]
-        yield from sorted(likeliest, key=lambda name: (name[1].start - name[1].end, name[1]))
+                likelihood *= _PLAIN_AMONG_NAMES
+            if likelihood >= _WEAKEST_LINK:
+                names.append(_Likely(words, place, likelihood))
+        names.sort(key=lambda name: -name.likelihood)
+        return sorted(names[:MOST_NAMES_OF_A_FACT], key=lambda name: (-len(name.words), name.place.span))
 
     def _openness(self, words: Tokens, sameness: Floats) -> float:
         """Less than 1 for words that the question uses: it leaves out the names that its answer goes over."""
         content = [token for token in words if token.content]
         return 1.0 - _LOST_IF_ASKED * float(sameness[self._lexicon.columns(content)].mean())
 
-    def _ways_on(
-        self,
-        path: Path,
-        names: "Sequence[tuple[Tokens, Span, float]]",
-        held: dict[tuple[str, ...], Sequence[Mention]],
-    ) -> _Ways:
-        tokens = read(path.facts[-1].content)
+    def _ways_on(self, path: Path, names: Sequence[_Likely], held: Mapping[tuple[Key, ...], _Entered]) -> _Ways:
         taken = {fact.id for fact in path.facts}
         ways: _Ways = []
-        for words, span, likelihood in names:
-            entered = _entered(held.get(terms_of(words), ()), words)
-            quality = likelihood * self._rarity(len(entered))
+        for name in names:
+            entered = held.get(keys_of(name.words), [])
+            quality = name.likelihood * self._rarity(len(entered))
+            if quality < _WEAKEST_LINK:
+                continue
             always_last = _is_always_last(entered)
             entries = []
-            for fact, entry in entered.values():
-                if fact.id not in taken:
-                    there = read(fact.content)
-                    part = wholeness(there, entry) * turn(tokens, span, there, entry, always_last=always_last)
-                    if quality * part >= _WEAKEST_LINK:
-                        entries.append(Entry(fact, entry, quality * part))
+            for fact, place in entered:
+                part = quality * place.wholeness * turn(name.place, place, always_last=always_last)
+                if part >= _WEAKEST_LINK and fact.id not in taken:
+                    entries.append(Entry(fact, place.span, part))
             taken.update(entry.fact.id for entry in entries)
             ways.append((path, entries))
         return ways
@@ -228,30 +267,6 @@ def _nearness(words: Tokens, path: Path) -> str:
     return " ".join(token.surface for token in [*path.described.remaining(path.table), *words])
 
 
-def _entered(mentions: Sequence[Mention], name: Tokens) -> _Entered:
-    """The facts in which the words of the name follow one another, and where."""
-    entered: _Entered = {}
-    for mention in mentions:
-        span = find(read(mention.content), name)
-        if span is not None:
-            entered[mention.id] = (mention, span)
-    return entered
-
-
 def _is_always_last(entered: _Entered) -> bool:
-    last = sum(span.end == len(read(fact.content)) for fact, span in entered.values())
+    last = sum(place.last for _, place in entered)
     return len(entered) >= _TELLING and last >= _NEARLY_ALL * len(entered)
-
-
-def _longest_only(
-    spans: Sequence[Span], found: dict[Span, _Entered], *, wholeness_in: Tokens
-) -> Iterator[tuple[Span, list[Entry]]]:
-    """Each fact by the longest of the names that it holds, unless they do not overlap."""
-    taken: dict[UUID, Span] = {}
-    for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
-        quality = wholeness(wholeness_in, span)
-        entries = []
-        for fact, entry in found[span].values():
-            if not taken.setdefault(fact.id, span).holds(span) or taken[fact.id] == span:
-                entries.append(Entry(fact, entry, quality * wholeness(read(fact.content), entry)))
-        yield span, entries

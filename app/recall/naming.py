@@ -32,33 +32,28 @@ _BREAKS = frozenset("!?;:()[]\n")
 _SHORTEST_LAST_WORD = 4
 
 
+Key = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word of a text. Equal `key`s are the same word; `terms` are how the store indexes it.
 
-    `content` means that it carries something, `initial` that it begins the text, where a capital says nothing,
-    and `breaks` that a phrase ends before it.
+    `content` means that it carries something, `capital` that it begins with a capital or a digit, `named` that it
+    is written like a part of a name, and `breaks` that a phrase ends before it.
     """
 
     surface: str
-    key: tuple[str, ...]
+    key: Key
     terms: tuple[str, ...]
     content: bool
-    initial: bool
+    capital: bool
+    named: bool
     breaks: bool
-
-    @property
-    def capital(self) -> bool:
-        """Whether it begins with a capital or a digit."""
-        return self.surface[0].isupper() or self.surface[0].isdigit()
-
-    @property
-    def named(self) -> bool:
-        """Whether it is written like a part of a name: a capital, a digit, joints."""
-        return bool(_SHAPED.search(self.surface)) or (self.capital and not self.initial)
 
 
 Tokens = Sequence[Token]
+Context = tuple[tuple[Key, bool], ...]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,8 +80,11 @@ def read(text: str) -> tuple[Token, ...]:
     for found in _WORD.finditer(text):
         between, end = text[end : found.start()], found.end()
         surface, key, terms, content = _word(found[0])
+        capital = surface[0].isupper() or surface[0].isdigit()
+        # A capital that begins the text says nothing.
+        named = bool(_SHAPED.search(surface)) or (capital and bool(tokens))
         broken = bool(tokens) and _ends_a_phrase(tokens[-1].surface, between)
-        tokens.append(Token(surface, key, terms, content, not tokens, broken))
+        tokens.append(Token(surface, key, terms, content, capital, named, broken))
         if len(tokens) == MOST_WORDS:
             break
     return tuple(tokens)
@@ -97,7 +95,7 @@ def _ends_a_phrase(last: str, between: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 15)
-def _word(written: str) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+def _word(written: str) -> tuple[str, Key, tuple[str, ...], bool]:
     """Surface, key, index terms, and whether it carries anything."""
     surface = _POSSESSIVE.sub("", written)
     words = query_words(surface)
@@ -136,14 +134,45 @@ def _runs_from(tokens: Tokens, start: int, around: Span | None) -> Iterator[Span
             yield Span(start, end)
 
 
-def find(tokens: Tokens, name: Tokens) -> Span | None:
-    """Where the words of a name stand in a text, one after the other."""
-    size = len(name)
-    keys = [token.key for token in name]
-    for start in range(len(tokens) - size + 1):
-        if tokens[start].key == keys[0] and [token.key for token in tokens[start : start + size]] == keys:
-            return Span(start, start + size)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a name stands in a text.
+
+    `wholeness` is 1 for a whole name and less where its neighbours make a longer name of it. `before` and `after`
+    are the words beside it up to the first that carries something, each with whether it does.
+    """
+
+    span: Span
+    wholeness: float
+    before: Context
+    after: Context
+
+    @property
+    def last(self) -> bool:
+        """Whether the text ends with the name."""
+        return not self.after
+
+
+def place_at(tokens: Tokens, span: Span) -> Place:
+    """The name that these words make."""
+    before = _context(tokens, range(span.start - 1, -1, -1))
+    after = _context(tokens, range(span.end, len(tokens)))
+    return Place(span, _wholeness(tokens, span), before, after)
+
+
+@lru_cache(maxsize=1 << 15)
+def place_of(name: tuple[Key, ...], text: str) -> Place | None:
+    """Where the words of a name, given by their keys, first stand in a text, one after the other."""
+    tokens = read(text)
+    for start in range(len(tokens) - len(name) + 1):
+        if tokens[start].key == name[0] and all(tokens[start + at].key == key for at, key in enumerate(name)):
+            return place_at(tokens, Span(start, start + len(name)))
     return None
+
+
+def keys_of(name: Tokens) -> tuple[Key, ...]:
+    """The keys of some words."""
+    return tuple(token.key for token in name)
 
 
 def terms_of(name: Tokens) -> tuple[str, ...]:
@@ -156,8 +185,7 @@ def rest_of(tokens: Tokens, entry: Span) -> list[Token]:
     return [tokens[at] for at in _near(tokens, entry) if at not in entry and tokens[at].content]
 
 
-def wholeness(tokens: Tokens, span: Span) -> float:
-    """1 for a whole name, less where its neighbours make a longer name of it ("Lusberg" in "Port Lusberg")."""
+def _wholeness(tokens: Tokens, span: Span) -> float:
     share = 1.0
     for edge, step in ((span.start, -1), (span.end - 1, 1)):
         if tokens[edge].capital and _goes_on(tokens, edge, step):
@@ -181,31 +209,28 @@ def _beside(tokens: Tokens, at: int, step: int) -> Token | None:
     return tokens[beside]
 
 
-def turn(before: Tokens, leaving: Span, after: Tokens, entering: Span, *, always_last: bool) -> float:
+def turn(leaving: Place, entering: Place, *, always_last: bool) -> float:
     """1 where a name plays another part in the fact that is entered than in the one that is left, else less.
 
     Two facts that say the same of two things ("A lies in X", "B lies in X") share X, but no question goes from
     A over X to B. `always_last` says that the name ends all the facts that hold it, as set phrases do.
     """
-    share = 1.0
-    for step in (-1, 1):
-        mine, theirs = _context(before, leaving, step), _context(after, entering, step)
-        if mine and mine == theirs and mine[-1][1]:
-            share *= _SAME_NEIGHBOUR
-        elif mine and theirs and mine[0] == theirs[0]:
-            share *= _SAME_PREPOSITION
-        elif step == 1 and not mine and not theirs:
-            share *= _ALWAYS_AT_THE_END if always_last else _BOTH_AT_THE_END
+    share = _sameness(leaving.before, entering.before) * _sameness(leaving.after, entering.after)
+    if leaving.last and entering.last:
+        share *= _ALWAYS_AT_THE_END if always_last else _BOTH_AT_THE_END
     return share
 
 
-def _context(tokens: Tokens, span: Span, step: int) -> list[tuple[tuple[str, ...], bool]]:
-    """The words beside a name up to the first that carries something."""
+def _sameness(mine: Context, theirs: Context) -> float:
+    if not mine or not theirs or mine[0] != theirs[0]:
+        return 1.0
+    return _SAME_NEIGHBOUR if mine == theirs and mine[-1][1] else _SAME_PREPOSITION
+
+
+def _context(tokens: Tokens, places: range) -> Context:
     context = []
-    at = span.start - 1 if step < 0 else span.end
-    while 0 <= at < len(tokens):
+    for at in places:
         context.append((tokens[at].key, tokens[at].content))
         if tokens[at].content:
             break
-        at += step
-    return context
+    return tuple(context)
