@@ -85,7 +85,8 @@ async def draw(conn: Connection, caller: Caller, body: LinkIn, request_id: str |
             raise FactNotFound(f"This namespace holds no fact with the id given as `{name}`.", pointer=f"/{name}")
         if body.kind == "contradicts" and not fact.is_current:
             raise FactAlreadyRetired(
-                f"Only current facts contradict each other, and `{name}` is not one.", head=working.head_of(fact)
+                f"Only current facts contradict each other, and `{name}` is not one.",
+                head=working.head_of(fact, caller.reads),
             )
         ends.append(fact)
     source, target = ends

@@ -84,7 +84,7 @@ def find_target(id_: UUID, working: Working, caller: Caller) -> Fact:
         raise FactNotFound
     caller.must_write(fact.scope)
     if not fact.can_retire:
-        raise FactAlreadyRetired(head=working.head_of(fact))
+        raise FactAlreadyRetired(head=working.head_of(fact, caller.reads))
     return fact
 
 

@@ -88,7 +88,7 @@ async def replace_with_fact(
         return Written(successor, Decision(retires=[_told(repeated, body, rule, forced=False)]), [])
     target = find_target(id_, working, caller)
     if not successor.is_current:
-        raise ReplacementRetired(head=working.head_of(successor))
+        raise ReplacementRetired(head=working.head_of(successor, caller.reads))
     check_proof(body.evidence, (successor.content, successor.source_quote), rules)
     if successor.valid_from < target.valid_from and not body.force:
         raise TargetNewer
@@ -212,7 +212,8 @@ async def pin(conn: Connection, caller: Caller, id_: UUID, request_id: str | Non
     fact = working.facts.get(id_)
     if fact is not None and not fact.can_retire and fact.kind != "retraction" and caller.reads.admit(fact.scope):
         raise FactAlreadyRetired(
-            "A retired fact cannot be pinned; `head` is what stands in its place.", head=working.head_of(fact)
+            "A retired fact cannot be pinned; `head` is what stands in its place.",
+            head=working.head_of(fact, caller.reads),
         )
     fact = find_target(id_, working, caller)
     if fact.pinned != pinned:

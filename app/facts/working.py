@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from app.auth import Scopes
 from app.facts.fact import Draft, Fact
 
 _TICK = timedelta(microseconds=1)
@@ -91,10 +92,10 @@ class Working:
         ids = dict.fromkeys([*self._neighbours[draft.position], *nearest])
         return [self.facts[id_] for id_ in ids if self.facts[id_].is_current]
 
-    def head_of(self, fact: Fact) -> UUID | None:
-        """The current fact at the end of a retired fact's chain; None where it was forgotten or is not known."""
+    def head_of(self, fact: Fact, reads: Scopes) -> UUID | None:
+        """The current fact at the end of a retired fact's chain; None where there is none that may be read."""
         head = self.head_fact(fact)
-        return head.id if head is not None and head.is_current else None
+        return head.id if head is not None and head.is_current and reads.admit(head.scope) else None
 
     def head_fact(self, fact: Fact) -> Fact | None:
         """What stands at the end of the chain, current or not."""

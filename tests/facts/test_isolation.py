@@ -117,7 +117,8 @@ def test_what_replaced_a_fact_in_a_closed_scope_is_not_told(memory: Memory, clie
     old = memory.fact("Standup is at 9:30.", scope="team")["id"]
     new = memory.fact(f"{CANARY}: standup is at 9:00.", scope="board")["id"]
     memory.supersede(old, by=new, reason="Moved.", evidence=CANARY)
-    team = client_of(roles=["read", "admin"], read_scopes=["team"], write_scopes=["team"])
+    team = client_of(roles=["read", "write", "admin"], read_scopes=["team"], write_scopes=["team"])
+    mine = team.fact("Mine.", scope="team")["id"]
 
     told = [
         team.http.get(f"/v1/facts/{old}").text,
@@ -125,6 +126,11 @@ def test_what_replaced_a_fact_in_a_closed_scope_is_not_told(memory: Memory, clie
         team.http.get("/v1/links").text,
         team.http.get("/v1/audit").text,
         team.http.post("/v1/freshness", json={"ids": [old]}).text,
+        team.http.post(f"/v1/facts/{old}/supersede", json={"content": "New.", "reason": "x"}).text,
+        team.http.post(f"/v1/facts/{old}/forget", json={"reason": "x"}).text,
+        team.http.post(f"/v1/facts/{old}/pin").text,
+        team.http.post(f"/v1/facts/{mine}/supersede", json={"by": old, "reason": "x"}).text,
+        team.http.post("/v1/links", json={"kind": "contradicts", "source_id": mine, "target_id": old}).text,
     ]
 
     assert team.standing(old) == ["superseded"]
