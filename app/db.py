@@ -94,8 +94,15 @@ class Statement:
                 await cursor.executemany(self._numbered, [[each[name] for name in self._names] for each in parameters])
 
 
-# A unique violation here is a twin that committed first: at the second look it is found and reaffirmed.
-_RETRIED = (Overtaken, errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+# A unique violation here is a twin that committed first: at the second look it is found and reaffirmed. A foreign
+# key violation is a fact that was pruned since it was looked at.
+_RETRIED = (
+    Overtaken,
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UniqueViolation,
+    errors.ForeignKeyViolation,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import structlog
+from psycopg.errors import CheckViolation
 
 from app.analyzer import analyze, tsvector_literal
 from app.auth import Caller
@@ -68,11 +69,16 @@ async def embed(service: Service, drafts: Sequence[Draft]) -> None:
         service.unavailable["vector"] = problem.cause
         structlog.get_logger("app").warning("embedding_postponed", cause=problem.cause, facts=len(drafts))
         return
-    service.unavailable.pop("vector", None)
     profile = service.embedder.profile
     if profile is None:
         return
-    await know_profile(service, profile)
+    try:
+        await know_profile(service, profile)
+    except CheckViolation:
+        # Its vectors are too long for any index, so they would be of no use; the words find the facts all the same.
+        service.unavailable["vector"] = f"{profile.dimensions} dimensions are too many for an index"
+        return
+    service.unavailable.pop("vector", None)
     for draft, vector in zip(drafts, vectors, strict=True):
         # A row of zeros says that the text has no vector; that is an answer, and not one to wait for.
         draft.embedding = vector if vector.any() else None
@@ -80,7 +86,7 @@ async def embed(service: Service, drafts: Sequence[Draft]) -> None:
 
 
 async def know_profile(service: Service, profile: Profile) -> None:
-    """Make sure that the profile has its indexes before its first vector is stored."""
+    """Make sure that the profile has its indexes before its first vector is stored. Raises CheckViolation."""
     if profile.name not in service.registered_profiles:
         async with service.database.reading() as conn:
             await register_profile(conn, profile.name, profile.dimensions)
