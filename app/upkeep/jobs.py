@@ -12,7 +12,7 @@ to do, a `due` question. Kinds are listed in `app.upkeep.kinds`. A handler looks
             await run.database.run(write)          # one short transaction, with its own last look; in it,
                                                    # run.report(conn, [Finding(…)]) lists what was done
             run.advance(1, rederived=1)            # progress and counts
-        return run.counts
+        return dict(run.counts)
 
 It must be safe to run again from the start after a kill at any point, and beside itself for another scope. One
 run of a (kind, namespace, scope) is active at a time. How it ends:
