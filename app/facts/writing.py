@@ -32,14 +32,22 @@ class Written:
 
 
 @dataclass(slots=True)
+class Step:
+    """Facts to insert, then facts to retire. `ended` are the texts that the latter take from their addresses."""
+
+    inserts: list[tuple[Fact, Draft]] = field(default_factory=list)
+    endings: list[tuple[UUID, UUID, datetime, datetime, str]] = field(default_factory=list)
+    ended: set[tuple[str, str | None, bytes]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Writing:
     """Collects what a transaction appends and retires, in order; `flush` sends it."""
 
     caller: Caller
     request_id: str | None
     working: Working
-    inserts: list[tuple[Fact, Draft]] = field(default_factory=list)
-    endings: list[tuple[UUID, UUID, datetime, datetime, str]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=lambda: [Step()])
     chain_steps: list[tuple[Fact, UUID]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
     seen_again: Counter[UUID] = field(default_factory=Counter)
@@ -68,7 +76,7 @@ class Writing:
         chain_id = decision.retires[0].fact.chain_id if decision.retires else id_
         fact = self._fact(draft, id_, chain_id, moment)
         fact.status = status_at(fact, moment)
-        self.inserts.append((fact, draft))
+        self._insert(fact, draft)
         self.working.add(fact, draft.selective)
         self.log("remembered", fact, kind=fact.kind, tier=fact.source_tier)
         return fact
@@ -100,10 +108,16 @@ class Writing:
             last_observed_at=observed_at,
         )
 
+    def _insert(self, fact: Fact, draft: Draft) -> None:
+        # An address holds a text current only once, so one that comes back waits until its former self has left.
+        if _text_at_address(fact) in self.steps[-1].ended:
+            self.steps.append(Step())
+        self.steps[-1].inserts.append((fact, draft))
+
     def append_retraction(self, draft: Draft, fact: Fact, moment: datetime) -> Fact:
         """Append the entry that ends a fact's life without replacement; it joins the fact's chain."""
         entry = self._fact(draft, uuid7(), fact.chain_id, moment)
-        self.inserts.append((entry, draft))
+        self._insert(entry, draft)
         return entry
 
     def _reaffirm(self, draft: Draft, fact: Fact, moment: datetime) -> None:
@@ -139,7 +153,9 @@ class Writing:
         """Point a fact at its successor, with the claim that ends it."""
         old = retired.fact
         ended_at = max(old.valid_from, successor.valid_from)
-        self.endings.append((old.id, successor.id, moment, ended_at, retired.retired_as))
+        step = self.steps[-1]
+        step.endings.append((old.id, successor.id, moment, ended_at, retired.retired_as))
+        step.ended.add(_text_at_address(old))
         self.chain_steps.append((old, successor.id))
         old.superseded_by, old.retired_at, old.status = successor.id, moment, retired.retired_as
         kind = "amends" if retired.retired_as == "amended" else "supersedes"
@@ -191,9 +207,10 @@ class Writing:
     async def flush(self, conn: Connection) -> None:
         """Send everything: replacements first, then retirements. Raises Overtaken where one came too late."""
         namespace = self.caller.namespace
-        await storing.insert_facts(conn, self.inserts)
-        if self.endings and await storing.retire(conn, namespace, self.endings) != len(self.endings):
-            raise Overtaken
+        for step in self.steps:
+            await storing.insert_facts(conn, step.inserts)
+            if step.endings and await storing.retire(conn, namespace, step.endings) != len(step.endings):
+                raise Overtaken
         async with conn.pipeline():
             await storing.extend_chains(conn, namespace, self.chain_steps)
             await storing.insert_links(conn, self.links)
@@ -206,6 +223,10 @@ class Writing:
                 [{"namespace": namespace, "fact_id": id_, "new_tags": tags} for id_, tags in self.tags.items()],
             )
             await record(conn, self.events)
+
+
+def _text_at_address(fact: Fact) -> tuple[str, str | None, bytes]:
+    return (fact.scope, fact.subject, fact.content_hash)
 
 
 def status_at(fact: Fact, moment: datetime) -> str:

@@ -376,6 +376,19 @@ def test_a_batch_may_replace_what_it_wrote_itself(memory: Memory) -> None:
     assert memory.texts() == ["Depot is in Bruges."]
 
 
+def test_a_batch_may_go_back_to_what_it_replaced(memory: Memory) -> None:
+    held = memory.fact("Theme is dark.", subject="theme")["id"]
+    items = [{"content": f"Theme is {colour}.", "subject": "theme"} for colour in ("light", "dark", "light", "dark")]
+
+    batch = memory.batch(*items, status=200)
+
+    assert batch["superseded"] == 4
+    ids = [held, *(item["fact"]["id"] for item in batch["items"])]
+    assert memory.standing(*ids) == ["superseded"] * 4 + ["active"]
+    assert [fact["id"] for fact in memory.history(held)["facts"]] == ids
+    assert memory.texts() == ["Theme is dark."]
+
+
 def test_two_items_of_a_batch_cannot_replace_the_same_fact(memory: Memory) -> None:
     held = memory.fact("Held.")["id"]
     items = [{"content": text, "supersedes": [held], "reason": "Changed."} for text in ("One.", "Two.")]
