@@ -25,6 +25,10 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become an
 
 # Holds the cluster until it is told to go; on Ctrl-C it still has something to write.
 HOLD = """
+import signal
+# A shell lets its background jobs ignore these, and the tests send them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 import sys, time
 from pathlib import Path
 import psycopg
@@ -114,7 +118,11 @@ def holder(home: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that uses the cluster, in a process group of its own, as a terminal gives it one."""
     command = [sys.executable, "-c", HOLD, str(home)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
     ) as process:
         try:
             assert process.stdout is not None
