@@ -25,7 +25,7 @@ from app.facts.model import (
 from app.facts.queries import array_of, loaded, rows_of, to_fact, with_use
 
 _NS = bindparam("namespace", type_=Text)
-_NEIGHBOURS = 300
+_NEIGHBOURS = 40
 
 _frequencies = Statement(
     select(term_counts.c.scope, term_counts.c.term, cast(func.sum(term_counts.c.facts), BigInteger).label("facts"))
