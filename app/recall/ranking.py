@@ -193,6 +193,8 @@ def _ranked(seen: Sequence[Sighting], sightings: Sequence[int], scores: list[flo
 def _yielding(ranked: list[Ranked], seen: Sequence[Sighting]) -> list[Ranked]:
     """Put a fact right below the last of those that it yields to; the scores stay with the places."""
     yields_to = {one.id: set(one.yields_to) for one in seen if one.yields_to}
+    if not yields_to:
+        return ranked
     arranged = list(ranked)
     for weaker in (one for one in ranked if one.id in yields_to):
         at = arranged.index(weaker)
