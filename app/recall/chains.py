@@ -220,7 +220,7 @@ class _Search:
         for span in names_in(tokens, path.entry):
             words, place = tokens[span.start : span.end], place_at(tokens, span)
             likelihood = place.wholeness * self._openness(words, sameness)
-            if among_names and not words[0].named:
+            if among_names and not words[0].cased:
                 likelihood *= _PLAIN_AMONG_NAMES
             if likelihood >= _WEAKEST_LINK:
                 names.append(_Likely(words, place, likelihood))

@@ -26,6 +26,8 @@ _WEIGHT_OF_A_NAME = 0.5
 # A step that its words describe less than so well costs this much of the difference.
 _PLAUSIBLE = 0.15
 _COST_OF_IMPLAUSIBLE = 0.3
+# Likeness is raised to this power: between unrelated words it is near 0, and a third is a lot already.
+_SHARPNESS = 0.7
 _UNREACHED = -1e9
 _MOST_KEPT = 20_000
 
@@ -183,9 +185,10 @@ class Described:
         rest, half each. `price` is what the whole question is worth, in words.
         """
         words = np.array([rests.best(token, row) for token, row in zip(self.words, self._vectors, strict=True)])
+        words = words**_SHARPNESS
         by_word = words.reshape(len(self.words), len(rests.sums)).T @ self._holds.T
         by_whole = np.maximum(rests.sums @ self._sums.T, 0.0)
-        described = 0.5 * by_word + 0.5 * by_whole * self._sizes
+        described = 0.5 * by_word + 0.5 * by_whole**_SHARPNESS * self._sizes
         plausible = described / np.maximum(self._sizes, 1.0)
         gains: Floats = described + _COST_OF_IMPLAUSIBLE * price * np.minimum(plausible - _PLAUSIBLE, 0.0)
         return gains[:, self._order]

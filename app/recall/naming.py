@@ -39,8 +39,9 @@ Key = tuple[str, ...]
 class Token:
     """A word of a text. Equal `key`s are the same word; `terms` are how the store indexes it.
 
-    `content` means that it carries something, `capital` that it begins with a capital or a digit, `named` that it
-    is written like a part of a name, and `breaks` that a phrase ends before it.
+    `content` means that it carries something, `capital` that it begins with a capital or a digit, and `breaks` that
+    a phrase ends before it. `cased` means that it is written as a part of a name may be, with a capital, digits or
+    joints, and `named` that it must be one: a capital that begins a sentence says nothing.
     """
 
     surface: str
@@ -48,6 +49,7 @@ class Token:
     terms: tuple[str, ...]
     content: bool
     capital: bool
+    cased: bool
     named: bool
     breaks: bool
 
@@ -81,10 +83,10 @@ def read(text: str) -> tuple[Token, ...]:
         between, end = text[end : found.start()], found.end()
         surface, key, terms, content = _word(found[0])
         capital = surface[0].isupper() or surface[0].isdigit()
-        # A capital that begins the text says nothing.
-        named = bool(_SHAPED.search(surface)) or (capital and bool(tokens))
-        broken = bool(tokens) and _ends_a_phrase(tokens[-1].surface, between)
-        tokens.append(Token(surface, key, terms, content, capital, named, broken))
+        broken = not tokens or _ends_a_phrase(tokens[-1].surface, between)
+        shaped = bool(_SHAPED.search(surface))
+        cased, named = shaped or capital, shaped or (capital and not broken)
+        tokens.append(Token(surface, key, terms, content, capital, cased, named, broken))
         if len(tokens) == MOST_WORDS:
             break
     return tuple(tokens)
@@ -128,9 +130,9 @@ def _runs_from(tokens: Tokens, start: int, around: Span | None) -> Iterator[Span
         last = tokens[end - 1]
         if (around and end - 1 in around) or (last.breaks and end - 1 > start):
             return
-        if last.content and not first.named and last.named:
+        if last.content and not first.cased and last.cased:
             return
-        if last.content and first.named == last.named:
+        if last.content and first.cased == last.cased:
             yield Span(start, end)
 
 

@@ -16,6 +16,9 @@ from app.recall.naming import Span
 _COST_OF_LINKS = 0.15
 _COST_OF_CHOICE = 0.04
 _COST_OF_A_STEP = 0.01
+# A question spends about so many words on each step; each step more or fewer costs a little.
+_WORDS_OF_A_STEP = 1.8
+_COST_OF_LENGTH = 0.03
 # Facts that explain the question so nearly as well, in shares of a word, leave a choice.
 _AS_WELL = 0.03
 
@@ -62,11 +65,12 @@ class Path:
     @property
     def score(self) -> float:
         """The share of the question that is explained, less what is doubtful about it."""
+        steps = len(self.facts)
         explained = (self.named + float(self.table.max())) / self.whole
         doubts = _COST_OF_LINKS * self.lack + _COST_OF_CHOICE * self.choice
-        steps = len(self.facts)
+        unusual = abs(steps - len(self.described.words) / _WORDS_OF_A_STEP)
         # Sums of floats depend on their order in the last digits, and a source gives none.
-        return round(explained - doubts / math.sqrt(steps) - _COST_OF_A_STEP * steps, 9)
+        return round(explained - doubts / math.sqrt(steps) - _COST_OF_A_STEP * steps - _COST_OF_LENGTH * unusual, 9)
 
     def along(self, entries: Sequence[Entry], gains: Floats) -> "list[Path]":
         """The paths that go on with each of the entries, which gain so much with each segment."""
