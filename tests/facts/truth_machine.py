@@ -57,6 +57,8 @@ class Truth(RuleBasedStateMachine):
         roles = ["read", "write", "curate", "admin"]
         key = make_key(self.database, self.namespace, roles=roles, max_tier="system")
         self.memory = Memory(self.url, key, self.namespace)
+        # A long search shares its machine with others and may have to wait for its turn.
+        self.memory.http.timeout = 300
         self.owner = psycopg.connect(self.database.owner_dsn, autocommit=True)
         self.world = World()
         self.links: list[dict[str, Any]] = []
