@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from app.recall.evidence import Described, Floats, Lexicon, Rests, Vocabulary, spoken
+from app.recall.evidence import Described, Floats, Lexicon, Rests, Vocabulary
 from app.recall.naming import (
     Key,
     Place,
@@ -33,7 +33,7 @@ from app.recall.question import Corpus, inverse_frequency
 BEAM = 8
 # Facts fetched for one name, and names looked up for one fact and in one step.
 MOST_MENTIONS = 48
-MOST_NAMES_OF_A_FACT = 14
+MOST_NAMES_OF_A_FACT = 10
 MOST_NAMES = 96
 _KEPT_OF_A_STEP = 40
 
@@ -48,8 +48,9 @@ _LOST_IF_ASKED = 0.6
 _PLAIN_AMONG_NAMES = 0.6
 # A name is rare enough when the logarithm of its frequency is two thirds of the way down.
 _RARE_ENOUGH = 1.5
-# From how many facts on it means something that a name ends nearly all of them.
+# From how many facts on it means something that a name ends nearly all of them, and how rare a name is.
 _TELLING = 4
+_TELLING_STORE = 200
 _NEARLY_ALL = 0.8
 
 
@@ -130,7 +131,7 @@ class _Search:
         found = {span: held[keys_of(name)] for span, name in words.items()}
         strongest = max((strengths[span] for span in found if found[span]), default=0.0)
         chosen = [span for span in found if found[span] and strengths[span] >= _NEARLY_AS_STRONG * strongest]
-        vectors = await self._vocabulary.vectors([spoken(self._question[at]) for at in self._content])
+        vectors = await self._vocabulary.vectors([self._question[at].spoken for at in self._content])
         return [(self._beginning(span, vectors), entries) for span, entries in self._longest_only(chosen, found)]
 
     def _longest_only(
@@ -184,17 +185,14 @@ class _Search:
 
     async def judged(self, ways: _Ways) -> list[Path]:
         """The paths that are one step longer."""
-        rests = {
-            (entry.fact.id, entry.span): rest_of(read(entry.fact.content), entry.span)
-            for _, entries in ways
-            for entry in entries
-        }
+        entered = {(entry.fact.id, entry.span): entry for _, entries in ways for entry in entries}
+        rests = [rest_of(read(entry.fact.content), entry.span) for entry in entered.values()]
         if not rests:
             return []
-        words = [self._question[at] for at in self._content] + [token for rest in rests.values() for token in rest]
+        words = [self._question[at] for at in self._content] + [token for rest in rests for token in rest]
         self._lexicon = await Lexicon.of(words, self._vocabulary)
-        summed = Rests.of(list(rests.values()), self._lexicon)
-        rows = {key: row for row, key in enumerate(rests)}
+        summed = Rests.of(rests, self._lexicon)
+        rows = {key: row for row, key in enumerate(entered)}
         described = dict.fromkeys(path.described for path, _ in ways)
         gains = {around: around.weigh(summed, self._whole) for around in described}
         longer: list[Path] = []
@@ -224,7 +222,7 @@ class _Search:
                 likelihood *= _PLAIN_AMONG_NAMES
             if likelihood >= _WEAKEST_LINK:
                 names.append(_Likely(words, place, likelihood))
-        names.sort(key=lambda name: -name.likelihood)
+        names.sort(key=lambda name: (among_names and not name.words[0].cased, -name.likelihood))
         return sorted(names[:MOST_NAMES_OF_A_FACT], key=lambda name: (-len(name.words), name.place.span))
 
     def _openness(self, words: Tokens, sameness: Floats) -> float:
@@ -243,18 +241,22 @@ class _Search:
             always_last = _is_always_last(entered)
             entries = []
             for fact, place in entered:
-                part = quality * place.wholeness * turn(name.place, place, always_last=always_last)
-                if part >= _WEAKEST_LINK and fact.id not in taken:
+                part = quality * place.wholeness
+                if part < _WEAKEST_LINK or fact.id in taken:
+                    continue
+                part *= turn(name.place, place, always_last=always_last)
+                if part >= _WEAKEST_LINK:
                     entries.append(Entry(fact, place.span, part))
             taken.update(entry.fact.id for entry in entries)
             ways.append((path, entries))
         return ways
 
     def _rarity(self, facts: int) -> float:
-        if not facts or not self._corpus.facts:
+        if not facts:
             return 0.0
-        rarity = inverse_frequency(facts, self._corpus.facts) / math.log1p(self._corpus.facts)
-        return min(1.0, _RARE_ENOUGH * rarity)
+        # In a handful of facts no name is rare, and that says nothing.
+        store = max(self._corpus.facts, _TELLING_STORE)
+        return min(1.0, _RARE_ENOUGH * inverse_frequency(facts, store) / math.log1p(store))
 
 
 def _worth(token: Token) -> float:

@@ -53,11 +53,6 @@ class Vocabulary:
         return np.array([known[word] for word in words], np.float64)
 
 
-def spoken(token: Token) -> str:
-    """A word as it is embedded."""
-    return token.surface.casefold()
-
-
 class Lexicon:
     """The distinct words of some texts, with their vectors."""
 
@@ -65,10 +60,9 @@ class Lexicon:
         self.vectors = vectors
         self._places: dict[tuple[str, ...], list[int]] = {}
         self._place: dict[str, int] = {}
-        for token in tokens:
-            if spoken(token) not in self._place:
-                self._places.setdefault(token.key, []).append(len(self._place))
-                self._place[spoken(token)] = len(self._place)
+        for word, token in {token.spoken: token for token in tokens}.items():
+            self._places.setdefault(token.key, []).append(len(self._place))
+            self._place[word] = len(self._place)
 
     @classmethod
     def empty(cls) -> "Lexicon":
@@ -78,12 +72,12 @@ class Lexicon:
     @classmethod
     async def of(cls, tokens: Sequence[Token], vocabulary: Vocabulary) -> "Lexicon":
         """The lexicon of these words."""
-        words = dict.fromkeys(spoken(token) for token in tokens)
+        words = dict.fromkeys(token.spoken for token in tokens)
         return cls(tokens, await vocabulary.vectors(list(words)))
 
     def columns(self, tokens: Sequence[Token]) -> list[int]:
         """The place of each word."""
-        return [self._place[spoken(token)] for token in tokens]
+        return [self._place[token.spoken] for token in tokens]
 
     def likeness(self, token: Token, vector: Floats) -> Floats:
         """How like a word all words are, 0 to 1: the cosine, and 1 for forms of the same word."""

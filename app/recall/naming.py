@@ -16,6 +16,7 @@ NEARBY = 24
 
 # How little is left of a link's quality in each case. They were set on made-up stores, not on published ones.
 _PART_OF_A_LONGER_NAME = 0.35
+_AFTER_A_CAPITAL = 0.7
 _SAME_NEIGHBOUR = 0.2
 _SAME_PREPOSITION = 0.7
 _BOTH_AT_THE_END = 0.7
@@ -37,20 +38,23 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text. Equal `key`s are the same word; `terms` are how the store indexes it.
+    """A word of a text. Equal `key`s are the same word; the store indexes its `terms`; `spoken` is embedded.
 
-    `content` means that it carries something, `capital` that it begins with a capital or a digit, and `breaks` that
-    a phrase ends before it. `cased` means that it is written as a part of a name may be, with a capital, digits or
-    joints, and `named` that it must be one: a capital that begins a sentence says nothing.
+    `content` means that it carries something, `capital` that it begins with a capital or a digit, `pauses` that
+    punctuation stands before it and `breaks` that a phrase ends there. `cased` means that it is written as a part of
+    a name may be, with a capital, digits or joints, and `named` that it must be one: a capital that begins a
+    sentence says nothing.
     """
 
     surface: str
+    spoken: str
     key: Key
     terms: tuple[str, ...]
     content: bool
     capital: bool
     cased: bool
     named: bool
+    pauses: bool
     breaks: bool
 
 
@@ -73,20 +77,18 @@ class Span:
         return self.start <= other.start and other.end <= self.end
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 14)
 def read(text: str) -> tuple[Token, ...]:
     """The words of a text, in order."""
-    text = unicodedata.normalize("NFKC", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
     tokens: list[Token] = []
     end = 0
     for found in _WORD.finditer(text):
         between, end = text[end : found.start()], found.end()
-        surface, key, terms, content = _word(found[0])
-        capital = surface[0].isupper() or surface[0].isdigit()
-        broken = not tokens or _ends_a_phrase(tokens[-1].surface, between)
-        shaped = bool(_SHAPED.search(surface))
-        cased, named = shaped or capital, shaped or (capital and not broken)
-        tokens.append(Token(surface, key, terms, content, capital, cased, named, broken))
+        pauses = not tokens or not between.isspace()
+        breaks = not tokens or (pauses and _ends_a_phrase(tokens[-1].surface, between))
+        tokens.append(_token(found[0], pauses=pauses, breaks=breaks))
         if len(tokens) == MOST_WORDS:
             break
     return tuple(tokens)
@@ -97,14 +99,24 @@ def _ends_a_phrase(last: str, between: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 15)
-def _word(written: str) -> tuple[str, Key, tuple[str, ...], bool]:
-    """Surface, key, index terms, and whether it carries anything."""
+def _token(written: str, *, pauses: bool, breaks: bool) -> Token:
     surface = _POSSESSIVE.sub("", written)
     words = query_words(surface)
-    key = tuple(part for word in words for part in word.parts)
-    # A joined name is far rarer as a whole than its parts are.
-    terms = tuple(term for word in words for term in (word.wholes[:1] if len(word.parts) > 1 else word.parts))
-    return surface, key, terms, bool(words) and not all(map(is_stop_word, words))
+    shaped = bool(_SHAPED.search(surface))
+    capital = surface[0].isupper() or surface[0].isdigit()
+    return Token(
+        surface=surface,
+        spoken=surface.casefold(),
+        key=tuple(part for word in words for part in word.parts),
+        # A joined name is far rarer as a whole than its parts are.
+        terms=tuple(term for word in words for term in (word.wholes[:1] if len(word.parts) > 1 else word.parts)),
+        content=bool(words) and not all(map(is_stop_word, words)),
+        capital=capital,
+        cased=shaped or capital,
+        named=shaped or (capital and not breaks),
+        pauses=pauses,
+        breaks=breaks,
+    )
 
 
 def names_in(tokens: Tokens, around: Span | None = None) -> Iterator[Span]:
@@ -141,7 +153,7 @@ class Place:
     """Where a name stands in a text.
 
     `wholeness` is 1 for a whole name and less where its neighbours make a longer name of it. `before` and `after`
-    are the words beside it up to the first that carries something, each with whether it does.
+    are the words beside it up to the first that carries something or to punctuation, each with whether it does.
     """
 
     span: Span
@@ -151,14 +163,14 @@ class Place:
 
     @property
     def last(self) -> bool:
-        """Whether the text ends with the name."""
+        """Whether nothing of its phrase follows the name."""
         return not self.after
 
 
 def place_at(tokens: Tokens, span: Span) -> Place:
     """The name that these words make."""
-    before = _context(tokens, range(span.start - 1, -1, -1))
-    after = _context(tokens, range(span.end, len(tokens)))
+    before = _context(tokens, span.start, -1)
+    after = _context(tokens, span.end - 1, 1)
     return Place(span, _wholeness(tokens, span), before, after)
 
 
@@ -190,23 +202,24 @@ def rest_of(tokens: Tokens, entry: Span) -> list[Token]:
 def _wholeness(tokens: Tokens, span: Span) -> float:
     share = 1.0
     for edge, step in ((span.start, -1), (span.end - 1, 1)):
-        if tokens[edge].capital and _goes_on(tokens, edge, step):
-            share *= _PART_OF_A_LONGER_NAME
+        if tokens[edge].capital:
+            share *= _share_beside(tokens, edge, step)
     return share
 
 
-def _goes_on(tokens: Tokens, edge: int, step: int) -> bool:
+def _share_beside(tokens: Tokens, edge: int, step: int) -> float:
     beside = _beside(tokens, edge, step)
-    if beside is None or beside.content:
-        return beside is not None and beside.named and beside.capital
-    beyond = _beside(tokens, edge + step, step)
-    return beside.surface in _JOINING and beyond is not None and beyond.named and beyond.capital
+    if beside is not None and not beside.content and beside.surface in _JOINING:
+        beside = _beside(tokens, edge + step, step)
+    if beside is None or not (beside.content and beside.capital):
+        return 1.0
+    return _PART_OF_A_LONGER_NAME if beside.named else _AFTER_A_CAPITAL
 
 
 def _beside(tokens: Tokens, at: int, step: int) -> Token | None:
-    """The word next to a place, if it belongs to the same phrase."""
+    """The word next to a place, unless punctuation stands between."""
     beside = at + step
-    if not 0 <= beside < len(tokens) or tokens[max(at, beside)].breaks:
+    if not 0 <= beside < len(tokens) or tokens[max(at, beside)].pauses:
         return None
     return tokens[beside]
 
@@ -215,7 +228,8 @@ def turn(leaving: Place, entering: Place, *, always_last: bool) -> float:
     """1 where a name plays another part in the fact that is entered than in the one that is left, else less.
 
     Two facts that say the same of two things ("A lies in X", "B lies in X") share X, but no question goes from
-    A over X to B. `always_last` says that the name ends all the facts that hold it, as set phrases do.
+    A over X to B. `always_last` says that the name is the last word of nearly all the facts that hold it, as a set
+    phrase is.
     """
     share = _sameness(leaving.before, entering.before) * _sameness(leaving.after, entering.after)
     if leaving.last and entering.last:
@@ -229,10 +243,9 @@ def _sameness(mine: Context, theirs: Context) -> float:
     return _SAME_NEIGHBOUR if mine == theirs and mine[-1][1] else _SAME_PREPOSITION
 
 
-def _context(tokens: Tokens, places: range) -> Context:
-    context = []
-    for at in places:
-        context.append((tokens[at].key, tokens[at].content))
-        if tokens[at].content:
-            break
+def _context(tokens: Tokens, at: int, step: int) -> Context:
+    context: list[tuple[Key, bool]] = []
+    while (beside := _beside(tokens, at, step)) and not (context and context[-1][1]):
+        context.append((beside.key, beside.content))
+        at += step
     return tuple(context)

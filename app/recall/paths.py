@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from uuid import UUID
 
 import numpy as np
@@ -23,6 +24,7 @@ _COST_OF_LENGTH = 0.03
 _AS_WELL = 0.03
 
 
+_MOST_COMPARED = 150
 _NOWHERE = Span(0, 0)
 
 
@@ -61,23 +63,16 @@ class Path:
     entry: Span = _NOWHERE
     lack: float = 0.0
     choice: float = 0.0
-
-    @property
-    def score(self) -> float:
-        """The share of the question that is explained, less what is doubtful about it."""
-        steps = len(self.facts)
-        explained = (self.named + float(self.table.max())) / self.whole
-        doubts = _COST_OF_LINKS * self.lack + _COST_OF_CHOICE * self.choice
-        unusual = abs(steps - len(self.described.words) / _WORDS_OF_A_STEP)
-        # Sums of floats depend on their order in the last digits, and a source gives none.
-        return round(explained - doubts / math.sqrt(steps) - _COST_OF_A_STEP * steps - _COST_OF_LENGTH * unusual, 9)
+    score: float = 0.0
 
     def along(self, entries: Sequence[Entry], gains: Floats) -> "list[Path]":
         """The paths that go on with each of the entries, which gain so much with each segment."""
         tables = self.described.step(self.table, gains)
-        gained = tables.max(axis=1) - self.table.max()
-        as_well = _AS_WELL * max(1, len(self.described.words))
-        choices = np.log((gained[None, :] >= gained[:, None] - as_well).sum(axis=1))
+        used = tables.max(axis=1)
+        as_well = used - _AS_WELL * max(1, len(self.described.words))
+        choices = self.choice + np.log((used[None, :] >= as_well[:, None]).sum(axis=1))
+        lacks = self.lack + 1.0 - np.array([entry.quality for entry in entries])
+        scores = self._scores(used, lacks, choices)
         return [
             Path(
                 described=self.described,
@@ -86,17 +81,36 @@ class Path:
                 table=table,
                 facts=(*self.facts, entry.fact),
                 entry=entry.span,
-                lack=self.lack + 1.0 - entry.quality,
-                choice=self.choice + float(choice),
+                lack=lack,
+                choice=choice,
+                score=score,
             )
-            for entry, table, choice in zip(entries, tables, choices, strict=True)
+            for entry, table, lack, choice, score in zip(
+                entries, tables, lacks.tolist(), choices.tolist(), scores, strict=True
+            )
         ]
+
+    def _scores(self, used: Floats, lacks: Floats, choices: Floats) -> list[float]:
+        """The shares of the question that are explained, less what is doubtful about it."""
+        steps = len(self.facts) + 1
+        explained = (self.named + used) / self.whole
+        doubts = (_COST_OF_LINKS * lacks + _COST_OF_CHOICE * choices) / math.sqrt(steps)
+        unusual = abs(steps - len(self.described.words) / _WORDS_OF_A_STEP)
+        # Sums of floats depend on their order in the last digits, and a source gives none.
+        scores = np.round(explained - doubts - _COST_OF_A_STEP * steps - _COST_OF_LENGTH * unusual, 9)
+        return [float(score) for score in scores]
 
 
 def best_of(paths: Sequence[Path], by: Callable[[Path], Hashable]) -> list[Path]:
-    """The best path of each kind, best first; where two are as good, the shorter, then that of the newest fact."""
+    """The best path of each kind, best first; where two are as good, the shorter, then that of the newest fact.
+
+    Of very many paths the worst are left out.
+    """
+    if len(paths) > _MOST_COMPARED:
+        least = sorted((path.score for path in paths), reverse=True)[_MOST_COMPARED]
+        paths = [path for path in paths if path.score >= least]
     best: dict[Hashable, Path] = {}
-    for _, path in sorted(((_order(path), path) for path in paths), key=lambda pair: pair[0]):
+    for _, path in sorted(((_order(path), path) for path in paths), key=itemgetter(0)):
         best.setdefault(by(path), path)
     return list(best.values())
 
