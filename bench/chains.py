@@ -32,6 +32,7 @@ from bench.chains_store import Question, Store, make_store
 
 DOMAINS = (WIKI, FLEET, MUSEUM, BIOLOGY)
 SHARED = Path(os.environ.get("PALIMPSEST_SHARED", Path(__file__).parents[1] / ".." / "shared"))
+PROSE = Path(__file__).parent / "chains.prose.jsonl"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -128,10 +129,13 @@ def consolidated(asked: str) -> Store:
     return Store(f"FactConsolidation {asked}", list(last.values()), questions)
 
 
-def _stores(scale: float, seed: int, questions: int) -> list[Store]:
-    stores = [make_store(domain, scale=scale, questions=questions, seed=seed) for domain in DOMAINS]
-    if (SHARED / "data" / "factconsolidation-6k.json").exists():
-        stores += [consolidated("multi_hop"), consolidated("single_hop")]
+def written(path: Path) -> list[Store]:
+    """The stores in a file of JSON lines."""
+    stores = []
+    for line in path.read_text("utf-8").splitlines():
+        held = json.loads(line)
+        questions = [Question(asked["text"], asked["answer"], tuple(asked["chain"])) for asked in held["questions"]]
+        stores.append(Store(held["name"], held["facts"], questions))
     return stores
 
 
@@ -152,12 +156,16 @@ async def _main() -> None:
     parser.add_argument("--only", help="run only the stores whose name contains this")
     parser.add_argument("--write", type=Path, help="write the made-up stores as JSON lines instead")
     arguments = parser.parse_args()
-    stores = _stores(arguments.scale, arguments.seed, arguments.questions)
+    made = [
+        make_store(domain, scale=arguments.scale, questions=arguments.questions, seed=arguments.seed)
+        for domain in DOMAINS
+    ]
     if arguments.write:
-        arguments.write.write_text(
-            "".join(json.dumps(asdict(store)) + "\n" for store in stores if store.questions[0].chain)
-        )
+        arguments.write.write_text("".join(json.dumps(asdict(store)) + "\n" for store in made), "utf-8")
         return
+    stores = [*written(PROSE), *made]
+    if (SHARED / "data" / "factconsolidation-6k.json").exists():
+        stores += [consolidated("multi_hop"), consolidated("single_hop")]
     embedder = LocalEmbedder()
     vocabulary = Vocabulary(embedder.embed_queries)
     for store in stores:

@@ -142,9 +142,10 @@ def _runs_from(tokens: Tokens, start: int, around: Span | None) -> Iterator[Span
         last = tokens[end - 1]
         if (around and end - 1 in around) or (last.breaks and end - 1 > start):
             return
-        if last.content and not first.cased and last.cased:
+        number = last.surface.isdecimal()
+        if last.content and not first.cased and last.cased and not number:
             return
-        if last.content and first.cased == last.cased:
+        if last.content and (first.cased == last.cased or number):
             yield Span(start, end)
 
 
@@ -240,7 +241,8 @@ def turn(leaving: Place, entering: Place, *, always_last: bool) -> float:
 def _sameness(mine: Context, theirs: Context) -> float:
     if not mine or not theirs or mine[0] != theirs[0]:
         return 1.0
-    return _SAME_NEIGHBOUR if mine == theirs and mine[-1][1] else _SAME_PREPOSITION
+    # A word right beside the name belongs to it rather than to what is said of it ("the Lindach reservoir").
+    return _SAME_NEIGHBOUR if len(mine) > 1 and mine == theirs and mine[-1][1] else _SAME_PREPOSITION
 
 
 def _context(tokens: Tokens, at: int, step: int) -> Context:

@@ -19,7 +19,7 @@ _COST_OF_CHOICE = 0.04
 _COST_OF_A_STEP = 0.01
 # A question spends about so many words on each step; each step more or fewer costs a little.
 _WORDS_OF_A_STEP = 1.8
-_COST_OF_LENGTH = 0.03
+_COST_OF_LENGTH = 0.05
 # Facts that explain the question so nearly as well, in shares of a word, leave a choice.
 _AS_WELL = 0.03
 
