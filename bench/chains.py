@@ -67,6 +67,10 @@ class MemorySource:
         self.rows += sum(map(len, found))
         return found
 
+    async def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many facts the terms occur."""
+        return {term: len(self._holding.get(term, ())) for term in terms}
+
     async def _nearest(self, name: Name, limit: int) -> list[int]:
         holding = sorted((self._holding.get(term, set()) for term in name.terms), key=len)
         held = sorted(set.intersection(*holding)) if holding else []
@@ -102,7 +106,7 @@ async def run(store: Store, hops: int, embedder: LocalEmbedder, vocabulary: Voca
     times = []
     for question in store.questions:
         began = time.thread_time()
-        chains = await follow(question.text, hops, source.corpus(question.text), source, vocabulary)
+        chains = await follow(question.text, hops, source.corpus(question.text), source, vocabulary, source.frequencies)
         times.append((time.thread_time() - began) * 1_000)
         hits = [_answers(texts[chain.facts[-1]], question) for chain in chains[:10]]
         tally.any10 += any(hits) / len(store.questions)

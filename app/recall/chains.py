@@ -5,8 +5,7 @@ goes on, fact by fact, through the names that two facts share; it is worth what 
 innermost words first. The search does no I/O of its own and calls its source once for each step.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -27,7 +26,7 @@ from app.recall.naming import (
     terms_of,
     turn,
 )
-from app.recall.paths import Entry, Mention, Path, best_of
+from app.recall.paths import Entry, Mention, Path, best_of, rarity
 from app.recall.question import Corpus, inverse_frequency
 
 BEAM = 8
@@ -41,16 +40,16 @@ _KEPT_OF_A_STEP = 40
 _WORTH_OF_A_NAME = 2.0
 # Names of the question that are not this close to the strongest one start no chain.
 _NEARLY_AS_STRONG = 0.6
-# Links below this quality are not followed.
+# Names less likely and rare than this are not looked up, and links below this quality are not followed.
+_WEAKEST_NAME = 0.4
 _WEAKEST_LINK = 0.2
 # What a link loses whose name the question uses itself, or is not written like one where others are.
 _LOST_IF_ASKED = 0.6
 _PLAIN_AMONG_NAMES = 0.6
-# A name is rare enough when the logarithm of its frequency is two thirds of the way down.
-_RARE_ENOUGH = 1.5
-# From how many facts on it means something that a name ends nearly all of them, and how rare a name is.
+# From how many facts on it means something that a name ends nearly all of them.
 _TELLING = 4
-_TELLING_STORE = 200
+# Taken for the number of facts that hold a name where nobody counts.
+_UNKNOWN = 2
 _NEARLY_ALL = 0.8
 
 
@@ -77,6 +76,7 @@ class Chain:
     score: float
 
 
+Frequencies = Callable[[Sequence[str]], Awaitable[Mapping[str, int]]]
 _Ways = list[tuple[Path, list[Entry]]]
 _Entered = list[tuple[Mention, Place]]
 
@@ -90,13 +90,21 @@ class _Likely:
     likelihood: float
 
 
-async def follow(question: str, hops: int, corpus: Corpus, source: Source, vocabulary: Vocabulary) -> list[Chain]:
+async def follow(
+    question: str,
+    hops: int,
+    corpus: Corpus,
+    source: Source,
+    vocabulary: Vocabulary,
+    frequencies: Frequencies | None = None,
+) -> list[Chain]:
     """The best chain to each fact that can be reached in at most `hops` steps, best first.
 
-    `corpus` knows the terms of the question. Nothing comes back where no name of the question is known.
-    Raises what the source and the embedder of the vocabulary raise.
+    `corpus` knows the terms of the question. `frequencies` tells in how many facts other terms occur: with it, a
+    step looks up a third of the names and fetches a third of the facts. Nothing comes back where no name of the
+    question is known. Raises what the source, the frequencies and the embedder of the vocabulary raise.
     """
-    search = _Search(question, corpus, source, vocabulary)
+    search = _Search(question, corpus, source, vocabulary, frequencies)
     ways = await search.starts()
     reached: list[Path] = []
     for step in range(hops):
@@ -112,7 +120,9 @@ async def follow(question: str, hops: int, corpus: Corpus, source: Source, vocab
 class _Search:
     """One question on its way through the facts."""
 
-    def __init__(self, question: str, corpus: Corpus, source: Source, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, question: str, corpus: Corpus, source: Source, vocabulary: Vocabulary, frequencies: Frequencies | None
+    ) -> None:
         self._text = question
         self._question = read(question)
         self._content = [at for at, token in enumerate(self._question) if token.content]
@@ -120,6 +130,8 @@ class _Search:
         self._corpus = corpus
         self._source = source
         self._vocabulary = vocabulary
+        self._frequencies = frequencies
+        self._held_by: Mapping[str, int] = {}
         self._lexicon = Lexicon.empty()
 
     async def starts(self) -> _Ways:
@@ -205,13 +217,17 @@ class _Search:
         """The facts that share a name with the last one of each path."""
         described = dict.fromkeys(path.described for path in paths)
         sameness = {around: around.sameness(self._lexicon) for around in described}
-        likely = [(path, self._names_beyond(path, sameness[path.described])) for path in paths]
+        beyond = [(path, self._names_beyond(path, sameness[path.described])) for path in paths]
+        if self._frequencies:
+            terms = {term for _, names in beyond for name in names for term in terms_of(name.words)}
+            self._held_by = await self._frequencies(sorted(terms))
+        likely = [(path, self._likeliest(names)) for path, names in beyond]
         wanted = [(name.words, _nearness(name.words, path)) for path, names in likely for name in names]
         held = await self._entered(wanted[:MOST_NAMES])
         return [way for path, names in likely for way in self._ways_on(path, names, held)]
 
     def _names_beyond(self, path: Path, sameness: Floats) -> list[_Likely]:
-        """The likeliest names in the last fact of a path besides the one that led there, longest first."""
+        """The names in the last fact of a path besides the one that led there."""
         tokens = read(path.facts[-1].content)
         among_names = any(token.named for token in rest_of(tokens, path.entry))
         names = []
@@ -222,8 +238,21 @@ class _Search:
                 likelihood *= _PLAIN_AMONG_NAMES
             if likelihood >= _WEAKEST_LINK:
                 names.append(_Likely(words, place, likelihood))
-        names.sort(key=lambda name: (among_names and not name.words[0].cased, -name.likelihood))
-        return sorted(names[:MOST_NAMES_OF_A_FACT], key=lambda name: (-len(name.words), name.place.span))
+        return names
+
+    def _likeliest(self, names: Sequence[_Likely]) -> list[_Likely]:
+        """Those of the names that are worth a look, longest first: other facts hold them, but not too many."""
+        likely = [(name.likelihood * rarity(self._held(name.words), self._corpus.facts), name) for name in names]
+        likely = [(worth, name) for worth, name in likely if worth >= _WEAKEST_NAME and self._held(name.words) > 1]
+        likely.sort(key=lambda pair: -pair[0])
+        shared = [name for _, name in likely[:MOST_NAMES_OF_A_FACT]]
+        return sorted(shared, key=lambda name: (-len(name.words), name.place.span))
+
+    def _held(self, words: Tokens) -> int:
+        """How many facts hold all the words, at most."""
+        if not self._frequencies:
+            return _UNKNOWN
+        return min(self._held_by.get(term, 0) for term in terms_of(words))
 
     def _openness(self, words: Tokens, sameness: Floats) -> float:
         """Less than 1 for words that the question uses: it leaves out the names that its answer goes over."""
@@ -235,7 +264,9 @@ class _Search:
         ways: _Ways = []
         for name in names:
             entered = held.get(keys_of(name.words), [])
-            quality = name.likelihood * self._rarity(len(entered))
+            # Where not all were fetched that hold the name, how many are is known from its words only.
+            count = len(entered) if len(entered) < MOST_MENTIONS / 2 else max(len(entered), self._held(name.words))
+            quality = name.likelihood * rarity(count, self._corpus.facts)
             if quality < _WEAKEST_LINK:
                 continue
             always_last = _is_always_last(entered)
@@ -250,13 +281,6 @@ class _Search:
             taken.update(entry.fact.id for entry in entries)
             ways.append((path, entries))
         return ways
-
-    def _rarity(self, facts: int) -> float:
-        if not facts:
-            return 0.0
-        # In a handful of facts no name is rare, and that says nothing.
-        store = max(self._corpus.facts, _TELLING_STORE)
-        return min(1.0, _RARE_ENOUGH * inverse_frequency(facts, store) / math.log1p(store))
 
 
 def _worth(token: Token) -> float:

@@ -15,7 +15,8 @@ MOST_WORDS = 1_000
 NEARBY = 24
 
 # How little is left of a link's quality in each case. They were set on made-up stores, not on published ones.
-_PART_OF_A_LONGER_NAME = 0.35
+_GOES_ON = 0.35
+_BEGINS_BEFORE = 0.45
 _AFTER_A_CAPITAL = 0.7
 _SAME_NEIGHBOUR = 0.2
 _SAME_PREPOSITION = 0.7
@@ -214,7 +215,10 @@ def _share_beside(tokens: Tokens, edge: int, step: int) -> float:
         beside = _beside(tokens, edge + step, step)
     if beside is None or not (beside.content and beside.capital):
         return 1.0
-    return _PART_OF_A_LONGER_NAME if beside.named else _AFTER_A_CAPITAL
+    if not beside.named:
+        return _AFTER_A_CAPITAL
+    # What stands before a name may be a title.
+    return _GOES_ON if step > 0 else _BEGINS_BEFORE
 
 
 def _beside(tokens: Tokens, at: int, step: int) -> Token | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from app.recall.evidence import Described, Floats
 from app.recall.naming import Span
+from app.recall.question import inverse_frequency
 
 # What all that the links lack costs, and what the choices cost that were made on the way, each over the root
 # of the length; and what one more step costs.
@@ -24,6 +25,10 @@ _COST_OF_LENGTH = 0.05
 _AS_WELL = 0.03
 
 
+# A name is rare enough when the logarithm of its frequency is two thirds of the way down. In a handful of facts no
+# name is rare, and that says nothing.
+_RARE_ENOUGH = 1.5
+_TELLING_STORE = 200
 _MOST_COMPARED = 150
 _NOWHERE = Span(0, 0)
 
@@ -99,6 +104,12 @@ class Path:
         # Sums of floats depend on their order in the last digits, and a source gives none.
         scores = np.round(explained - doubts - _COST_OF_A_STEP * steps - _COST_OF_LENGTH * unusual, 9)
         return [float(score) for score in scores]
+
+
+def rarity(facts: int, store: int) -> float:
+    """How well a name that so many facts hold tells things apart, 0 to 1."""
+    store = max(store, _TELLING_STORE)
+    return min(1.0, _RARE_ENOUGH * inverse_frequency(facts, store) / math.log1p(store)) if facts else 0.0
 
 
 def best_of(paths: Sequence[Path], by: Callable[[Path], Hashable]) -> list[Path]:

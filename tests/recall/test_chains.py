@@ -72,8 +72,11 @@ class Store:
 
     def corpus(self, question: str) -> Corpus:
         terms = terms_to_look_up(query_words(question))
-        counts = {term: sum(term in held.counts for held in self._terms.values()) for term in terms}
+        counts = asyncio.run(self.frequencies(terms))
         return Corpus(len(self.mentions), sum(held.length for held in self._terms.values()), counts)
+
+    async def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        return {term: sum(term in held.counts for held in self._terms.values()) for term in terms}
 
     def texts(self, chain: Chain) -> list[str]:
         by_id = {mention.id: mention.content for mention in self.mentions}
@@ -86,7 +89,7 @@ def vocabulary() -> Vocabulary:
 
 
 def chains_of(store: Store, question: str, vocabulary: Vocabulary, hops: int = 4) -> list[list[str]]:
-    chains = asyncio.run(follow(question, hops, store.corpus(question), store, vocabulary))
+    chains = asyncio.run(follow(question, hops, store.corpus(question), store, vocabulary, store.frequencies))
     return [store.texts(chain) for chain in chains]
 
 
@@ -169,6 +172,17 @@ def test_the_source_is_asked_once_a_hop(hops: int, vocabulary: Vocabulary) -> No
     assert all(len(names) <= MOST_NAMES for names in store.calls)
 
 
+def test_frequencies_save_lookups_and_change_no_best_chain(vocabulary: Vocabulary) -> None:
+    question = "Where was the spouse of the captain of the Blue Heron born?"
+    counting, blind = Store(HARBOUR), Store(HARBOUR)
+
+    counted = chains_of(counting, question, vocabulary)
+    chains = asyncio.run(follow(question, 4, blind.corpus(question), blind, vocabulary))
+
+    assert blind.texts(chains[0]) == counted[0]
+    assert sum(map(len, counting.calls)) < sum(map(len, blind.calls))
+
+
 def test_no_fact_stands_in_a_chain_twice(vocabulary: Vocabulary) -> None:
     circle = ["Ada Holm admires Bo Lind", "Bo Lind admires Cy Wenn", "Cy Wenn admires Ada Holm"]
 
@@ -203,7 +217,7 @@ def test_each_fact_is_reached_by_one_chain_best_first(
     store = Store(facts)
     question = f"Where does the teacher of {name} live?"
 
-    chains = asyncio.run(follow(question, hops, store.corpus(question), store, vocabulary))
+    chains = asyncio.run(follow(question, hops, store.corpus(question), store, vocabulary, store.frequencies))
 
     scores = [chain.score for chain in chains]
     assert scores == sorted(scores, reverse=True)
