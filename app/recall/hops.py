@@ -49,6 +49,12 @@ class _Store:
             held[row["place"]].append(Mention(row["id"], row["content"], row["recorded_at"]))
         return held
 
+    async def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many facts in sight each term occurs; absent where in none."""
+        async with self.service.database.reading() as conn:
+            counts, _ = await queries.frequencies(conn, self.namespace, self.sight, terms)
+        return {term: facts for term, (facts, _) in counts.items() if term}
+
 
 async def results_by_chains(
     service: Service, caller: Caller, ask: RecallIn, wanted: Wanted, corpus: Corpus
@@ -58,7 +64,8 @@ async def results_by_chains(
     Raises EmbedderUnavailable.
     """
     store = _Store(service, caller.namespace, wanted.sight)
-    chains = await follow(ask.query, ask.hops, corpus, store, _vocabulary(service.embedder.embed_queries))
+    vocabulary = _vocabulary(service.embedder.embed_queries)
+    chains = await follow(ask.query, ask.hops, corpus, store, vocabulary, store.frequencies)
     chains = chains[:_MOST]
     async with service.database.reading() as conn:
         rows = await queries.current_facts(
