@@ -24,6 +24,14 @@ from tests.working import finished, killable, run_job, until, working
 LEASE_S = 2
 
 
+def cut_off_workers(superuser: psycopg.Connection[Any]) -> None:
+    """End every connection of a worker to this database; tests beside this one have workers in theirs."""
+    superuser.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE usename = 'memory_worker' AND datname = current_database()"
+    )
+
+
 @pytest.fixture
 def server() -> Iterator[OpenAIServer]:
     with OpenAIServer() as server:
@@ -121,7 +129,7 @@ def test_a_worker_goes_on_after_it_lost_every_connection(
 ) -> None:
     with working(settings), psycopg.connect(fresh_database.superuser_dsn, autocommit=True) as superuser:
         run_job(client, "decay")
-        superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memory_worker'")
+        cut_off_workers(superuser)
 
         job = run_job(client, "decay")
 
@@ -139,7 +147,7 @@ def test_a_job_that_lost_its_connections_is_taken_up_again(
     with working(settings), psycopg.connect(fresh_database.superuser_dsn, autocommit=True) as superuser:
         job = client.post("/v1/jobs", {"kind": "embed_pending"}, status=202)
         until(lambda: len(server.calls) > asked)
-        superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memory_worker'")
+        cut_off_workers(superuser)
         done = finished(client, job)
 
     assert done["status"] == "succeeded"
