@@ -2,8 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -18,8 +17,7 @@ from tests.clients import Memory, make_key
 from tests.conftest import settings_for
 from tests.openai_server import OpenAIServer
 from tests.serving import running
-from tests.upkeep.ageing import age
-from tests.working import finished, killable, run_job, until, working
+from tests.working import finished, run_job, until, working
 
 LEASE_S = 2
 
@@ -166,74 +164,3 @@ def test_facts_whose_vectors_are_of_another_model_are_told_at_the_start(
     said = caplog.text + "".join(capsys.readouterr())
     assert "facts_of_other_profiles" in said
     assert "stub-a-64" in said
-
-
-# --- kill -9 ---------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def a_locked_row(database: Cluster, _server: OpenAIServer) -> Iterator[None]:
-    """Nobody gets on who wants to write the use of facts."""
-    with psycopg.connect(database.owner_dsn) as connection:
-        connection.execute("SELECT FROM fact_use FOR UPDATE")
-        yield
-
-
-@contextmanager
-def a_silent_embedder(_database: Cluster, server: OpenAIServer) -> Iterator[None]:
-    """Nobody gets on who wants a vector."""
-    server.embeddings = "timeout"
-    yield
-    server.embeddings = "ok"
-
-
-Hindrance = Callable[[Cluster, OpenAIServer], AbstractContextManager[None]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "hindrance"),
-    [
-        ("decay", a_locked_row),
-        ("prune", a_locked_row),
-        ("embed_pending", a_silent_embedder),
-        ("reembed", a_silent_embedder),
-    ],
-)
-def test_a_worker_killed_in_the_middle_of_a_job_loses_it_to_the_next_one(
-    client: Memory, settings: Settings, fresh_database: Cluster, server: OpenAIServer, kind: str, hindrance: Hindrance
-) -> None:
-    kept = client.fact("The boiler is serviced by Kettil.")
-    server.embeddings = "500"
-    pending = client.fact("The roof is serviced by Dagny.")
-    if kind == "reembed":
-        settings = settings.model_copy(update={"embedding_model": "stub-b"})
-    age(fresh_database, [kept["id"], pending["id"]], days=30 if kind == "decay" else 730)
-
-    with hindrance(fresh_database, server):
-        job = client.post("/v1/jobs", {"kind": kind}, status=202)
-        with killable(settings) as process:
-            until(lambda: client.get(f"/v1/jobs/{job['id']}")["status"] == "running", seconds=90)
-            process.kill()
-            process.wait()
-    later = client.post("/v1/jobs", {"kind": kind}, status=202)
-    with working(settings):
-        done, after = finished(client, job), finished(client, later)
-
-    assert (done["status"], done["attempts"]) == ("succeeded", 2)
-    assert (after["status"], after["attempts"]) == ("succeeded", 1)
-    assert outcome(client, kind) == EXPECTED[kind]
-
-
-def outcome(client: Memory, kind: str) -> Any:
-    facts = client.current()
-    if kind == "decay":
-        return sorted(round(fact["weight"], 3) for fact in facts)
-    return len(facts) if kind == "prune" else sorted(fact["embedding"] for fact in facts)
-
-
-EXPECTED = {
-    "decay": [0.5, 0.5],
-    "prune": 0,
-    "embed_pending": ["ready", "ready"],
-    "reembed": ["ready", "ready"],
-}

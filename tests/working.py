@@ -11,11 +11,12 @@ from threading import Thread
 from time import monotonic, sleep
 from typing import Any
 
+from pydantic import SecretStr
+
 from app import worker
-from app.settings import Settings
+from app.settings import Settings, variable_of
 from tests.clients import Memory
 
-_PASSED_ON = ("job_lease_s", "decay_every_h", "prune_every_h", "embedding_timeout_s")
 _PROGRAM = (
     "import asyncio; from app import worker; from app.settings import Settings; "
     "asyncio.run(worker.run(Settings(_env_file=None), asyncio.Event()))"
@@ -58,10 +59,7 @@ def working(settings: Settings) -> Iterator[None]:
 def killable(settings: Settings) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker in a process of its own, which is killed at the end of the block at the latest."""
     given = {
-        "WORKER_DATABASE_URL": settings.worker_database_url.get_secret_value() if settings.worker_database_url else "",
-        "EMBEDDING_URL": settings.embedding_url or "",
-        "EMBEDDING_MODEL": settings.embedding_model or "",
-        **{name.upper(): str(getattr(settings, name)) for name in _PASSED_ON},
+        variable_of(name, Settings.model_fields[name]): _told(settings, name) for name in settings.model_fields_set
     }
     process = subprocess.Popen([sys.executable, "-c", _PROGRAM], env=os.environ | given, stderr=subprocess.DEVNULL)
     try:
@@ -69,6 +67,11 @@ def killable(settings: Settings) -> Iterator["subprocess.Popen[bytes]"]:
     finally:
         process.kill()
         process.wait()
+
+
+def _told(settings: Settings, name: str) -> str:
+    value = getattr(settings, name)
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
 def until(condition: Callable[[], Any], *, seconds: float = 60, what: str = "it") -> Any:

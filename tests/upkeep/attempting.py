@@ -93,6 +93,24 @@ def digesting(text: str, *sources: str) -> Callable[[Mapping[str, Any]], Any]:
     return reply
 
 
+def pairing(body: Mapping[str, Any]) -> Any:
+    """A model that merges any two statements that begin with the same three words."""
+    about: dict[str, list[dict[str, Any]]] = {}
+    for fact in shown(body):
+        if fact["kind"] != "digest":
+            about.setdefault(" ".join(fact["text"].split()[:3]), []).append(fact)
+    return {
+        "actions": [
+            {
+                "action": "digest",
+                "sources": [one["id"], other["id"]],
+                "text": f"{one['text'].rstrip('.')}; {other['text']}",
+            }
+            for one, other in (pair for pair in about.values() if len(pair) == 2)
+        ]
+    }
+
+
 def proposals(memory: Memory, job: Any, **filters: Any) -> list[Any]:
     """What a job proposed."""
     items: list[Any] = memory.get(f"/v1/jobs/{job['id']}/proposals", limit=200, **filters)["items"]
