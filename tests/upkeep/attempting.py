@@ -94,11 +94,11 @@ def digesting(text: str, *sources: str) -> Callable[[Mapping[str, Any]], Any]:
 
 
 def pairing(body: Mapping[str, Any]) -> Any:
-    """A model that merges any two statements that begin with the same three words."""
+    """A model that merges any two statements that begin with the same two words."""
     about: dict[str, list[dict[str, Any]]] = {}
     for fact in shown(body):
         if fact["kind"] != "digest":
-            about.setdefault(" ".join(fact["text"].split()[:3]), []).append(fact)
+            about.setdefault(" ".join(fact["text"].split()[:2]), []).append(fact)
     return {
         "actions": [
             {

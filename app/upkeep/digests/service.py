@@ -73,7 +73,7 @@ class Rederiving:
         self.budget = Budget(self.run)
 
     async def take_up(self, digest: Fact) -> str:
-        """Revive, rewrite or drop one digest; which of them it was."""
+        """Revive, rewrite or drop one digest; which of them it was, or `overtaken` where another run was faster."""
         run = self.run
         async with run.database.reading() as conn:
             sources, made_of = await queries.sources_of(conn, run.namespace, digest.id)
@@ -162,12 +162,18 @@ class Rederiving:
         return True
 
     async def _drop(self, digest: Fact, reason: str) -> str:
-        async def drop(conn: Connection) -> None:
+        """Forget a digest that is still stale; another run beside this one may have seen to it meanwhile."""
+
+        async def drop(conn: Connection) -> bool:
+            held = await hold(conn, self.run.namespace, [], [], [digest.id])
+            stale = held.working.facts.get(digest.id)
+            if stale is None or stale.status != "stale":
+                return False
             await retiring.forget(conn, self.caller, digest.id, reason, None)
             await self._note(conn, "dropped", digest)
+            return True
 
-        await self.run.database.run(drop)
-        return "dropped"
+        return "dropped" if await self.run.database.run(drop) else "overtaken"
 
     async def _note(self, conn: Connection, action: str, digest: Fact, other: UUID | None = None) -> None:
         await self.run.report(conn, [Finding(action, digest.id, other, scope=digest.scope, rule=RULE)])

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from app.auth import Caller
 from app.db import Connection
-from app.errors import AppError
+from app.errors import AppError, Conflict, FactNotFound
 from app.facts import retiring
 from app.llm import LanguageModel, LlmFailure, build_llm
 from app.upkeep.budget import Budget, BudgetSpent
@@ -26,6 +26,8 @@ from app.upkeep.schedule import every
 RULE = "review/1"
 _PAGE = 200
 _BEGINNING = UUID(int=0)
+# What taking a retirement back is refused with where it does not stand any more, or its fact was removed.
+_OVERTAKEN = frozenset({Conflict.code, FactNotFound.code})
 _WORDS = {
     "no_reason": "no reason is given",
     "evidence_not_verbatim": "the evidence is not in the replacement's own words",
@@ -133,6 +135,9 @@ class Reviewing:
         try:
             await self.run.database.run(restore)
         except AppError as refusal:
+            if refusal.code in _OVERTAKEN:
+                self.run.advance(0, overtaken=1)
+                return
             await self.run.database.run(partial(self._list, claim, found, "refused", refusal.code))
             self.run.advance(0, failing=1, **{refusal.code: 1})
         else:
