@@ -6,6 +6,7 @@ from importlib.metadata import version as version_of
 import psycopg
 import typer
 
+from app.cli.checkup import checkup
 from app.cli.databases import Misconfigured
 from app.cli.jobs import jobs
 from app.cli.keys import keys
@@ -36,7 +37,7 @@ tree = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (serve, worker, migrate, openapi):
+for command in (serve, worker, migrate, checkup, openapi):
     tree.command()(command)
 tree.add_typer(keys, name="keys")
 tree.add_typer(jobs, name="jobs")

@@ -1,16 +1,20 @@
 """The settings of a command, and the database that they lead to: brought up, checked, and put away again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from app import embedded, schema
+from app.db import Connection, Database, connect
 from app.settings import Settings, variable_of
+
+T = TypeVar("T")
 
 DataDir = Annotated[
     Path | None,
@@ -110,3 +114,26 @@ def _refuse_orphans(settings: Settings, *names: str) -> None:
         raise Misconfigured(
             f"{' and '.join(present)} is set without {missing}: set that too, or none for the embedded Postgres."
         )
+
+
+def run_once(settings: Settings, command: str, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Do `work` in one transaction, as the API's role; Postgres shows the connection by the command's name."""
+
+    async def run() -> T:
+        async with connected(settings, command) as database:
+            return await database.run(work)
+
+    return asyncio.run(run())
+
+
+def connected(settings: Settings, command: str) -> AbstractAsyncContextManager[Database]:
+    """One connection as the API's role, for the settings of an open database."""
+    if settings.database_url is None:
+        raise ValueError("the database was not opened")
+    return connect(
+        settings.database_url.get_secret_value(),
+        size=1,
+        timeout_s=settings.pool_timeout_s,
+        statement_timeout_ms=settings.statement_timeout_ms,
+        name=f"palimpsest-{command}",
+    )

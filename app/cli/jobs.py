@@ -1,9 +1,7 @@
 """`palimpsest jobs start|list|show|watch|cancel|retry`"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Annotated, TypeVar, get_args
+from typing import Annotated, get_args
 from uuid import UUID
 
 import typer
@@ -14,15 +12,13 @@ from rich.table import Table
 
 from app import worker
 from app.auth import DEVELOPMENT_NAMESPACE, ROLES, Caller, Scopes
-from app.cli.databases import DataDir, Misconfigured, opened, read_settings
-from app.db import Connection, Database, Row, connect
+from app.cli.databases import DataDir, Misconfigured, connected, opened, read_settings, run_once
+from app.db import Database, Row
 from app.settings import Settings
 from app.upkeep import queries, service
 from app.upkeep.jobs import KindName
 from app.upkeep.router import job_out
 from app.upkeep.schemas import JobIn
-
-T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.3
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -56,7 +52,7 @@ def start(
         where = f"{first['loc'][0]}: " if first["loc"] else ""
         raise Misconfigured(f"{where}{first['msg']}") from None
     with opened(read_settings(data_dir=data_dir)) as settings:
-        row = _run(settings, lambda conn: service.start(conn, _caller(namespace), wanted, None))
+        row = run_once(settings, "jobs", lambda conn: service.start(conn, _caller(namespace), wanted, None))
         if wait:
             row = _follow(settings, namespace, row)
             _print_findings(_findings(settings, namespace, row))
@@ -69,8 +65,9 @@ def list_jobs(
 ) -> None:
     """List the namespace's latest jobs, newest first, those of the schedule included."""
     with opened(read_settings(data_dir=data_dir)) as settings:
-        rows = _run(
+        rows = run_once(
             settings,
+            "jobs",
             lambda conn: queries.runs(
                 conn, namespace, filters={}, sight="everything", seen={}, after=None, limit=_MOST_SHOWN
             ),
@@ -96,7 +93,7 @@ def show(
 ) -> None:
     """Show a job and what it did, or would do."""
     with opened(read_settings(data_dir=data_dir)) as settings:
-        row = _run(settings, lambda conn: service.visible(conn, _caller(namespace), job_id))
+        row = run_once(settings, "jobs", lambda conn: service.visible(conn, _caller(namespace), job_id))
         found = _findings(settings, namespace, row)
     typer.echo(job_out(row).model_dump_json(indent=None if as_json else 2))
     if not as_json:
@@ -107,7 +104,7 @@ def show(
 def watch(job_id: JobId, namespace: Namespace = DEVELOPMENT_NAMESPACE, data_dir: DataDir = None) -> None:
     """Follow a job until it has ended, and work along."""
     with opened(read_settings(data_dir=data_dir)) as settings:
-        row = _run(settings, lambda conn: service.visible(conn, _caller(namespace), job_id))
+        row = run_once(settings, "jobs", lambda conn: service.visible(conn, _caller(namespace), job_id))
         row = _follow(settings, namespace, row)
     _conclude(row)
 
@@ -116,39 +113,19 @@ def watch(job_id: JobId, namespace: Namespace = DEVELOPMENT_NAMESPACE, data_dir:
 def cancel(job_id: JobId, namespace: Namespace = DEVELOPMENT_NAMESPACE, data_dir: DataDir = None) -> None:
     """Cancel a job that waits, or stop one that runs."""
     with opened(read_settings(data_dir=data_dir)) as settings:
-        _conclude(_run(settings, lambda conn: service.cancel(conn, _caller(namespace), job_id, None)))
+        _conclude(run_once(settings, "jobs", lambda conn: service.cancel(conn, _caller(namespace), job_id, None)))
 
 
 @jobs.command()
 def retry(job_id: JobId, namespace: Namespace = DEVELOPMENT_NAMESPACE, data_dir: DataDir = None) -> None:
     """Queue a job again that failed or was cancelled."""
     with opened(read_settings(data_dir=data_dir)) as settings:
-        _conclude(_run(settings, lambda conn: service.retry(conn, _caller(namespace), job_id, None)))
+        _conclude(run_once(settings, "jobs", lambda conn: service.retry(conn, _caller(namespace), job_id, None)))
 
 
 def _caller(namespace: str) -> Caller:
     everything = Scopes.parse(["*"])
     return Caller(namespace, "cli", frozenset(ROLES), everything, everything, "system")
-
-
-def _run(settings: Settings, work: Callable[[Connection], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with _database(settings) as database:
-            return await database.run(work)
-
-    return asyncio.run(run())
-
-
-def _database(settings: Settings) -> AbstractAsyncContextManager[Database]:
-    if settings.database_url is None:
-        raise ValueError("the database was not opened")
-    return connect(
-        settings.database_url.get_secret_value(),
-        size=1,
-        timeout_s=settings.pool_timeout_s,
-        statement_timeout_ms=settings.statement_timeout_ms,
-        name="palimpsest-jobs",
-    )
 
 
 def _follow(settings: Settings, namespace: str, row: Row) -> Row:
@@ -158,7 +135,7 @@ def _follow(settings: Settings, namespace: str, row: Row) -> Row:
         stop = asyncio.Event()
         working = asyncio.create_task(worker.run(settings, stop)) if settings.worker_database_url else None
         try:
-            async with _database(settings) as database:
+            async with connected(settings, "jobs") as database:
                 with _bar() as bar:
                     return await _until_ended(database, bar, namespace, row)
         finally:
@@ -189,8 +166,9 @@ async def _until_ended(database: Database, bar: Progress, namespace: str, row: R
 
 
 def _findings(settings: Settings, namespace: str, row: Row) -> list[Row]:
-    return _run(
+    return run_once(
         settings,
+        "jobs",
         lambda conn: queries.findings(
             conn, namespace, row["id"], sight="everything", seen={}, after=0, limit=_MOST_SHOWN + 1
         ),

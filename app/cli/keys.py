@@ -1,9 +1,7 @@
 """`palimpsest keys create|list|revoke`"""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -14,11 +12,8 @@ from rich.table import Table
 from app.access import queries, service
 from app.access.schemas import KeyIn, KeyOut, NamespaceName
 from app.auth import DEVELOPMENT_NAMESPACE, ROLES, TIERS
-from app.cli.databases import DataDir, Misconfigured, opened, read_settings
-from app.db import Connection, Row, connect
-from app.settings import Settings
-
-T = TypeVar("T")
+from app.cli.databases import DataDir, Misconfigured, opened, read_settings, run_once
+from app.db import Connection, Row
 
 _ACTOR = "cli"
 _PAGE = 200
@@ -66,7 +61,7 @@ def create(
     )
     tenant = _checked(namespace)
     with opened(read_settings(data_dir=data_dir)) as settings:
-        made = _run(settings, lambda conn: service.create_key(conn, tenant, wanted, _ACTOR))
+        made = run_once(settings, "keys", lambda conn: service.create_key(conn, tenant, wanted, _ACTOR))
     typer.echo(made.text)
     if not quiet:
         typer.echo(
@@ -86,7 +81,7 @@ def list_keys(
     """List a namespace's keys, oldest first, without their secrets."""
     tenant = _checked(namespace)
     with opened(read_settings(data_dir=data_dir)) as settings:
-        found = [KeyOut(**row) for row in _run(settings, lambda conn: _all(conn, tenant))]
+        found = [KeyOut(**row) for row in run_once(settings, "keys", lambda conn: _all(conn, tenant))]
     if as_json:
         for key in found:
             typer.echo(key.model_dump_json())
@@ -103,7 +98,7 @@ def revoke(
     """Revoke a key. Running services refuse it within KEY_CACHE_S seconds."""
     tenant = _checked(namespace)
     with opened(read_settings(data_dir=data_dir)) as settings:
-        row = _run(settings, lambda conn: service.revoke_key(conn, tenant, key_id, _ACTOR))
+        row = run_once(settings, "keys", lambda conn: service.revoke_key(conn, tenant, key_id, _ACTOR))
     typer.echo(f"The key {row['name']!r} of the namespace {tenant!r} is revoked.")
 
 
@@ -124,25 +119,6 @@ def _checked(namespace: str) -> str:
         raise Misconfigured(
             "--namespace: up to 100 letters, digits, dots, dashes and underscores, a letter or digit first."
         ) from None
-
-
-def _run(settings: Settings, work: Callable[[Connection], Awaitable[T]]) -> T:
-    """Do `work` in one transaction, as the API's role."""
-    if settings.database_url is None:
-        raise ValueError("the database was not opened")
-    url = settings.database_url.get_secret_value()
-
-    async def run() -> T:
-        async with connect(
-            url,
-            size=1,
-            timeout_s=settings.pool_timeout_s,
-            statement_timeout_ms=settings.statement_timeout_ms,
-            name="palimpsest-keys",
-        ) as database:
-            return await database.run(work)
-
-    return asyncio.run(run())
 
 
 async def _all(conn: Connection, namespace: str) -> list[Row]:
