@@ -34,7 +34,7 @@ SCRIPTS = {
     "embeddings": BOTH | {"wrong_count", "wrong_dims", "wrong_index", "shuffled", "nan", "text"},
     "chat": BOTH
     | {"fenced", "prose", "think", "trailing_comma", "list", "empty", "null", "truncated", "wrong_ids"}
-    | {"unknown_action", "no_json_schema"},
+    | {"unknown_action", "no_json_schema", "schema_crash"},
 }
 
 
@@ -220,11 +220,14 @@ class _Handler(BaseHTTPRequestHandler):
         if name in ("slow", "timeout"):
             self.server.script.stopping.wait(float(argument) if argument else None)
             name = "ok"
-        if name == "no_json_schema" and body.get("response_format", {}).get("type") == "json_schema":
+        refused = body.get("response_format", {}).get("type") == "json_schema"
+        if name == "no_json_schema" and refused:
             name = "400"
         if name == "hang_up":
             self.close_connection = True
             hang_up(self.connection)
+        elif name == "schema_crash" and refused:
+            self.reply(500, b'{"error": {"message": "validation error at body.response_format.type"}}')
         elif name.isdigit() or name == "quota":
             self.refuse(name, argument)
         elif name == "html":

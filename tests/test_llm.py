@@ -85,10 +85,11 @@ def test_tokens_are_the_endpoints_own_count() -> None:
     assert purse.tokens == reply.tokens > 0
 
 
-def test_an_endpoint_that_refuses_the_schema_is_asked_without_it_and_that_is_remembered() -> None:
+@pytest.mark.parametrize("script", ["no_json_schema", "schema_crash"])
+def test_an_endpoint_that_refuses_the_schema_is_asked_without_it_and_that_is_remembered(script: str) -> None:
     purse = Purse()
     with OpenAIServer() as server:
-        server.chat = "no_json_schema"
+        server.chat = script
 
         ask(server, purse, times=2)
 
@@ -102,7 +103,7 @@ def test_a_request_that_is_refused_in_every_form_is_to_be_divided() -> None:
         refused = failure(server, "400")
 
         assert (refused.cause, refused.remedy) == ("rejected", "divide")
-        assert len(server.calls_to("chat")) == 4
+        assert len(server.calls_to("chat")) == 5
 
 
 @pytest.mark.parametrize(

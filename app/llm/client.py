@@ -51,6 +51,8 @@ class AnswerForm:
         usual: dict[str, Any] = {"temperature": 0, "max_tokens": self.max_tokens}
         return [
             usual | {"response_format": {"type": "json_schema", "json_schema": named}},
+            # Local servers enforce the schema here, and those that only know the type pass it over.
+            usual | {"response_format": {"type": "json_object", "schema": self.schema}},
             usual | {"response_format": {"type": "json_object"}},
             usual,
             {},

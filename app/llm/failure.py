@@ -61,6 +61,9 @@ def failure_of(response: httpx.Response) -> LlmFailure | None:
     detail = f"HTTP {status}"
     if status == 429:
         return LlmFailure("no_credit", detail) if _is_quota(response) else _busy("rate_limited", response)
+    if status in (500, 501) and b"response_format" in response.content:
+        # Some servers answer so to a form that they do not know: llama-cpp-python's is one.
+        return LlmFailure("rejected", detail)
     if status in (408, 425) or status >= 500:
         return _busy("rate_limited" if status == 503 else "server_error", response)
     if status in (401, 403):
