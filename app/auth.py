@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import ip_address
@@ -264,11 +264,11 @@ async def _authenticate(
     return await ring.caller(credentials.credentials)
 
 
-def _requiring(*roles: Role) -> Callable[[Caller], Caller]:
+def _requiring(*roles: Role) -> Callable[[Caller], Awaitable[Caller]]:
     """A check that the caller holds one of the roles."""
     named = " or ".join(f"`{role}`" for role in roles)
 
-    def check(caller: Annotated[Caller, Depends(_authenticate)]) -> Caller:
+    async def check(caller: Annotated[Caller, Depends(_authenticate)]) -> Caller:
         if caller.roles.isdisjoint(roles):
             raise RoleForbidden(f"This needs a key with the role {named}.")
         return caller

@@ -11,6 +11,7 @@ from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, AsyncRawCursor, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import Dialect
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
@@ -22,6 +23,14 @@ Row = DictRow
 Parameters = Mapping[str, Any]
 
 T = TypeVar("T")
+
+
+class BinaryArray(list[Any]):
+    """An array that is sent in binary form, of vectors above all: written as text, one takes 0.2 ms.
+
+    Some element must not be null, since the form names their type.
+    """
+
 
 # SQLAlchemy leaves the constructor of its dialects untyped.
 _NAMED: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
@@ -152,6 +161,7 @@ def connection_string(url: str, *, statement_timeout_ms: int, name: str) -> str:
 
 async def _configure(conn: Connection) -> None:
     await register_vector_async(conn)
+    conn.adapters.register_dumper(BinaryArray, ListBinaryDumper)
 
 
 @asynccontextmanager

@@ -21,15 +21,19 @@ class Service:
     unavailable: dict[str, str] = field(default_factory=dict)
 
 
-def _service(request: Request) -> Service:
+# Dependencies are coroutines although they await nothing: FastAPI sends plain functions through a pool of threads,
+# which takes longer than the statements of a small request.
+
+
+async def _service(request: Request) -> Service:
     return cast("Service", request.app.state.service)
 
 
-def _database(request: Request) -> Database:
-    return _service(request).database
+async def _database(request: Request) -> Database:
+    return cast("Service", request.app.state.service).database
 
 
-def _request_id(request: Request) -> str | None:
+async def _request_id(request: Request) -> str | None:
     return cast("str | None", request.scope.get("state", {}).get("request_id"))
 
 

@@ -22,10 +22,11 @@ import numpy as np
 
 from app.analyzer import analyze, query_words
 from app.embedding import LocalEmbedder, Vectors
-from app.recall.chains import Name, follow
+from app.recall.chains import follow
 from app.recall.evidence import Vocabulary
 from app.recall.paths import Mention
 from app.recall.question import Corpus, terms_to_look_up
+from app.recall.source import Name
 from bench.chains_domains import FLEET, WIKI
 from bench.chains_domains2 import BIOLOGY, MUSEUM
 from bench.chains_store import Question, Store, make_store
@@ -74,8 +75,8 @@ class MemorySource:
     async def _nearest(self, name: Name, limit: int) -> list[int]:
         holding = sorted((self._holding.get(term, set()) for term in name.terms), key=len)
         held = sorted(set.intersection(*holding)) if holding else []
-        if len(held) <= limit:
-            return held
+        if len(held) <= limit or name.near is None:
+            return held[:limit]
         (near,) = await self._embedder.embed_queries([name.near])
         order = np.argsort(-(self._vectors[held] @ near), kind="stable")
         return [held[at] for at in order[:limit]]

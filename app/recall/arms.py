@@ -1,7 +1,6 @@
 """The arms of recall: one statement that finds what meets a question, and measures how well."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, LiteralString
 
@@ -34,13 +33,11 @@ from sqlalchemy.sql import FromClause
 from app.db import Connection, Row, Statement
 from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
-from app.facts.visibility import Sight, within
+from app.facts.visibility import within
 from app.recall.queries import yields_to
-from app.recall.question import K1, B
+from app.recall.question import DEPTH, K1, B
+from app.recall.shape import Shape
 
-# Facts that an arm brings at most. It must not depend on how many are asked for, or a short list would not be
-# the beginning of a long one.
-DEPTH = 100
 # Retired facts that an arm brings at most: only those that meet the question well can lead to their heads.
 ECHO_DEPTH = 30
 # Retired facts that share words are looked through up to here, in the order in which they lie.
@@ -50,32 +47,10 @@ _MOST_FULL_PRECISION = 2_000
 
 _NS = bindparam("namespace", type_=Text)
 _TIME = TIMESTAMP(timezone=True)
-_PLACES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # Weights of the labels D, C, B and A, which stand for 1, 2, 3 to 4, and 5 or more occurrences. `ts_rank` of a
 # word at one position is its label's weight over the sum of 1/n².
 _LABELS = literal_column("'{0.1666667,0.3333333,0.5833333,1}'::real[]", ARRAY(REAL))
 _OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What decides the text of the candidates' statement; everything else is bound.
-
-    `terms` is the number of places for terms, `exact` whether the vectors are compared one by one instead of
-    by their index, `past` whether a moment other than now is asked about.
-    """
-
-    terms: int
-    profile: Profile | None
-    exact: bool
-    sight: Sight
-    filters: frozenset[str]
-    past: bool
-
-
-def places(terms: int) -> int:
-    """How many places the statement for this many terms has: few statements serve all questions."""
-    return next(size for size in _PLACES if size >= terms) if terms else 0
 
 
 def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
@@ -235,18 +210,26 @@ def _forgotten(echo: Subquery, shape: Shape) -> Select[Any]:
     )
 
 
-def _out_of_window(shape: Shape) -> Select[Any]:
-    """Facts that share words and are not valid yet or no longer, to be counted."""
+def _out_of_window(shape: Shape) -> list[Select[Any]]:
+    """Facts that share words and are not valid yet, or no longer, to be counted."""
     view = facts_history.alias("h")
-    outside = (
-        view.c.superseded_by.is_(None),
-        view.c.kind != literal_column("'retraction'"),
-        view.c.status.in_([literal_column("'scheduled'"), literal_column("'expired'")]),
+    c = view.c
+    # Each says what the status says, in the words of the index of the facts that have such a window.
+    windows = {
+        "scheduled": and_(c.valid_from > c.recorded_at, c.valid_from > func.now()),
+        "expired": and_(c.valid_to.is_not(None), c.valid_to <= func.now()),
+    }
+    found = select(*_columns(view, _OF_FACT + _OF_TEXT)).where(
+        *_filtered(view, shape),
+        c.superseded_by.is_(None),
+        c.kind != literal_column("'retraction'"),
+        _holds(view, "fetching"),
     )
-    found = select(view.c.status, *_columns(view, _OF_FACT + _OF_TEXT))
-    found = found.where(*_filtered(view, shape), *outside, _holds(view, "fetching"))
-    counted = found.limit(literal_column(str(DEPTH))).subquery()
-    return _named(counted.c.status, counted, counted)
+    counted = [
+        found.where(window, c.status == literal_column(f"'{status}'")).limit(literal_column(str(DEPTH))).subquery()
+        for status, window in windows.items()
+    ]
+    return [_named(_label(status), each, each) for status, each in zip(windows, counted, strict=True)]
 
 
 def _findings(shape: Shape) -> list[Select[Any]]:
@@ -259,7 +242,7 @@ def _findings(shape: Shape) -> list[Select[Any]]:
         ]
     view = facts_active.alias("f")
     findings = _current(view, _filtered(view, shape), shape) + _echoes(shape)
-    return findings + ([_out_of_window(shape)] if shape.terms else [])
+    return findings + (_out_of_window(shape) if shape.terms else [])
 
 
 @lru_cache(maxsize=512)

@@ -5,9 +5,8 @@ goes on, fact by fact, through the names that two facts share; it is worth what 
 innermost words first. The search does no I/O of its own and calls its source once for each step.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from app.recall.evidence import Described, Floats, Lexicon, Rests, Vocabulary
@@ -28,6 +27,7 @@ from app.recall.naming import (
 )
 from app.recall.paths import Entry, Mention, Path, best_of, rarity
 from app.recall.question import Corpus, inverse_frequency
+from app.recall.source import Frequencies, Name, Source
 
 BEAM = 8
 # Facts fetched for one name, and names looked up for one fact and in one step.
@@ -48,24 +48,10 @@ _LOST_IF_ASKED = 0.6
 _PLAIN_AMONG_NAMES = 0.6
 # From how many facts on it means something that a name ends nearly all of them.
 _TELLING = 4
-# Taken for the number of facts that hold a name where nobody counts.
+# Taken for the number of facts that hold a name where nobody counts: for its rarity, and for what may be fetched.
 _UNKNOWN = 2
+_UNTOLD = 1 << 30
 _NEARLY_ALL = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """What the facts of a step must hold: all the `terms`. Where too many do, those nearest to `near` count."""
-
-    terms: tuple[str, ...]
-    near: str
-
-
-class Source(Protocol):
-    """Where the current facts are."""
-
-    async def mentioning(self, names: Sequence[Name], limit: int) -> Sequence[Sequence[Mention]]:
-        """For each name, at most `limit` facts that hold all its terms, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +62,6 @@ class Chain:
     score: float
 
 
-Frequencies = Callable[[Sequence[str]], Awaitable[Mapping[str, int]]]
 _Ways = list[tuple[Path, list[Entry]]]
 _Entered = list[tuple[Mention, Place]]
 
@@ -183,7 +168,8 @@ class _Search:
         """By its keys, the facts that hold each name, word after word. The second of each pair is what is near."""
         wanted: dict[tuple[Key, ...], Name] = {}
         for words, near in names:
-            wanted.setdefault(keys_of(words), Name(terms_of(words), near))
+            terms = terms_of(words)
+            wanted.setdefault(keys_of(words), Name(terms, near if self._may_be_many(terms) else None))
         if not wanted:
             return {}
         mentions = await self._source.mentioning(list(wanted.values()), MOST_MENTIONS)
@@ -194,6 +180,11 @@ class _Search:
         return {
             keys: [(fact, place) for fact, place in pairs if place] for keys, pairs in zip(wanted, placed, strict=True)
         }
+
+    def _may_be_many(self, terms: Sequence[str]) -> bool:
+        """Whether more facts may hold all the terms than are fetched."""
+        counted = (self._held_by.get(term, self._corpus.frequencies.get(term, _UNTOLD)) for term in terms)
+        return min(counted, default=0) > MOST_MENTIONS
 
     async def judged(self, ways: _Ways) -> list[Path]:
         """The paths that are one step longer."""

@@ -7,15 +7,16 @@ from typing import Any
 
 from app.analyzer import quoted
 from app.auth import Caller, tiers_from
-from app.facts.schemas import FactOut
+from app.db import Row
 from app.facts.visibility import Sight, sight_of
 from app.recall import presenting, queries
-from app.recall.chains import Chain, Name, follow
+from app.recall.chains import Chain, follow
 from app.recall.evidence import Embed, Vocabulary
 from app.recall.paths import Mention
 from app.recall.question import Corpus
 from app.recall.schemas import RecallIn, ResultOut
 from app.recall.search import Wanted
+from app.recall.source import Name
 from app.state import Service
 
 # As many facts at most are reached by chains; it must not depend on how many are asked for.
@@ -37,12 +38,14 @@ class _Store:
 
     async def mentioning(self, names: Sequence[Name], limit: int) -> list[list[Mention]]:
         # The connection is taken after the embedder has answered.
-        nearness = await self.service.embedder.embed_queries([name.near for name in names])
+        near = [name.near for name in names if name.near is not None]
+        vectors = iter(await self.service.embedder.embed_queries(near) if near else ())
+        nearness = [None if name.near is None else next(vectors) for name in names]
         profile = self.service.embedder.profile
         wanted = [" & ".join(quoted(term) for term in name.terms) for name in names]
         async with self.service.database.reading() as conn:
             rows = await queries.mentions(
-                conn, self.namespace, self.sight, wanted, list(nearness), profile.name if profile else "", limit
+                conn, self.namespace, self.sight, wanted, nearness, profile.name if profile else "", limit
             )
         held: list[list[Mention]] = [[] for _ in names]
         for row in rows:
@@ -66,43 +69,41 @@ async def results_by_chains(
     store = _Store(service, caller.namespace, wanted.sight)
     vocabulary = _vocabulary(service.embedder.embed_queries)
     chains = await follow(ask.query, ask.hops, corpus, store, vocabulary, store.frequencies)
-    chains = chains[:_MOST]
+    likely = [chain for chain in chains if _relevance(chain) >= (ask.min_relevance or 0.0)]
+    # Without a filter, every fact that a chain ends in is shown.
+    likely = likely[: _MOST if wanted.filters else ask.k]
     async with service.database.reading() as conn:
         rows = await queries.current_facts(
-            conn, caller.namespace, sight_of(caller.reads, None), [chain.facts[-1] for chain in chains]
+            conn, caller.namespace, sight_of(caller.reads, None), [chain.facts[-1] for chain in likely]
         )
-    held = {row["id"]: presenting.current_out(row) for row in rows}
-    results = []
-    for chain in chains:
-        if chain.facts[-1] in held:
-            fact, replaces, conflicts = held[chain.facts[-1]]
-            if _is_wanted(fact, ask):
-                shown = _result(chain, fact)
-                shown.replaces, shown.conflicts_with = replaces, conflicts
-                results.append(shown)
-    floor = ask.min_relevance or 0.0
-    return [shown for shown in results if shown.relevance >= floor]
+    held = {row["id"]: row for row in rows if _is_wanted(row, wanted)}
+    return [_result(chain, held[chain.facts[-1]]) for chain in likely if chain.facts[-1] in held][: ask.k]
 
 
-def _is_wanted(fact: FactOut, ask: RecallIn) -> bool:
+def _is_wanted(fact: Row, wanted: Wanted) -> bool:
     """Whether the fact that a chain ends in passes the filters; those on the way need not."""
     return (
-        (ask.subject is None or fact.subject == ask.subject)
-        and (not ask.kinds or fact.kind in ask.kinds)
-        and (not ask.tags or set(ask.tags) <= set(fact.tags))
-        and (ask.min_tier is None or fact.source.tier in tiers_from(ask.min_tier))
+        (wanted.subject is None or fact["subject"] == wanted.subject)
+        and (not wanted.kinds or fact["kind"] in wanted.kinds)
+        and (not wanted.tags or set(wanted.tags) <= set(fact["tags"]))
+        and (wanted.min_tier is None or fact["source_tier"] in tiers_from(wanted.min_tier))
     )
 
 
-def _result(chain: Chain, fact: FactOut) -> ResultOut:
+def _relevance(chain: Chain) -> float:
+    return round(min(max(chain.score, 0.0), 1.0), 4)
+
+
+def _result(chain: Chain, row: Row) -> ResultOut:
+    fact, replaces, conflicts = presenting.current_out(row)
     return ResultOut.model_construct(
         fact=fact,
         score=chain.score,
-        relevance=round(min(max(chain.score, 0.0), 1.0), 4),
+        relevance=_relevance(chain),
         ranks=None,
         scores=None,
         forwarded_by=None,
-        replaces=[],
-        conflicts_with=[],
+        replaces=replaces,
+        conflicts_with=conflicts,
         via=list(chain.facts[:-1]),
     )

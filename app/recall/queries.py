@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY, aggregate_order_by
 from sqlalchemy.sql import FromClause
 
-from app.db import Connection, Row, Statement
+from app.db import BinaryArray, Connection, Row, Statement
 from app.facts.model import Vector, facts_active, facts_history, links, term_counts
 from app.facts.queries import fact_columns, with_use
 from app.facts.visibility import Sight, within
@@ -136,14 +136,17 @@ async def mentions(
     profile: str,
     limit: int,
 ) -> list[Row]:
-    """For each name (a tsquery), the current facts that hold it, those first whose vectors are nearest to its own."""
+    """For each name (a tsquery), the current facts that hold it, those first whose vectors are nearest to its own.
+
+    A name has no vector where its facts may come in any order.
+    """
     return await _mentions(sight[0]).rows(
         conn,
         namespace=namespace,
         **sight[1],
         places=list(range(len(names))),
         names=list(names),
-        nears=list(nears),
+        nears=BinaryArray(nears) if any(near is not None for near in nears) else list(nears),
         profile=profile,
         limit=limit,
     )

@@ -12,7 +12,10 @@ B = 0.75
 # How many terms of a long question are looked up; the rarest of them are asked for.
 MOST_LOOKED_UP = 256
 # How many facts the fetching terms may hold together; the facts that they miss hold only words common here.
-MOST_FETCHED = 1_000
+MOST_FETCHED = 500
+# Facts that an arm of recall brings at most. It must not depend on how many are asked for, or a short list would not
+# be the beginning of a long one.
+DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ class AskedWord:
 class Question:
     """`weights` are the inverse document frequencies of `terms`, in the same order.
 
-    `fetching` are the terms by which live facts are fetched, rarest first, and `echoing` those by which
-    retired ones are: a word that no live fact uses any more is the best of them. `names` are the places of
-    the terms that name one thing exactly.
+    `fetching` are the terms by which live facts are fetched, rarest first; `fetching_alone` are at least as many,
+    for where no vectors bring facts besides. By `echoing` retired ones are: a word that no live fact uses any more
+    is the best of them. `names` are the places of the terms that name one thing exactly.
     """
 
     terms: tuple[str, ...]
@@ -54,6 +57,7 @@ class Question:
     words: tuple[AskedWord, ...]
     names: tuple[int, ...]
     fetching: tuple[str, ...]
+    fetching_alone: tuple[str, ...]
     echoing: tuple[str, ...]
     average_length: float
 
@@ -83,6 +87,7 @@ def question(words: Sequence[Word], corpus: Corpus) -> Question:
         words=tuple(_placed(word, place) for word in words if kept.issuperset(word.parts)),
         names=tuple(dict.fromkeys(place[name] for word in words for name in word.identifiers if name in place)),
         fetching=_within_budget(held, corpus),
+        fetching_alone=_within_budget(held, corpus, at_least=DEPTH),
         echoing=_within_budget(missing + held, corpus),
         average_length=corpus.average_length,
     )
@@ -105,12 +110,14 @@ def any_of(terms: Iterable[str]) -> str:
     return " | ".join(quoted(term) for term in terms)
 
 
-def _within_budget(rarest_first: Sequence[str], corpus: Corpus) -> tuple[str, ...]:
+def _within_budget(rarest_first: Sequence[str], corpus: Corpus, at_least: int = 1) -> tuple[str, ...]:
+    """As many of the terms as the budget allows, and in any case so many that they hold `at_least` facts."""
     chosen: list[str] = []
     fetched = 0
     for term in rarest_first[:MAX_QUERY_TERMS]:
-        fetched += corpus.frequencies.get(term, 0)
-        if chosen and fetched > MOST_FETCHED:
+        held = corpus.frequencies.get(term, 0)
+        if chosen and fetched >= at_least and fetched + held > MOST_FETCHED:
             break
+        fetched += held
         chosen.append(term)
     return tuple(chosen)

@@ -16,10 +16,10 @@ from app.db import Connection, Row
 from app.embedding import Profile, Vectors
 from app.facts.visibility import Sight
 from app.recall import arms, queries
-from app.recall.arms import DEPTH, Shape
-from app.recall.question import Corpus, Question, any_of, terms_to_look_up
+from app.recall.question import DEPTH, Corpus, Question, any_of, terms_to_look_up
 from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
 from app.recall.relevance import LIKELY
+from app.recall.shape import Shape, places_for
 
 # Up to so many facts are compared one by one with the question's vector: about 2 µs each.
 FEW_FACTS = 1_000
@@ -126,7 +126,7 @@ def statement_of(
     wanted: Wanted, asked: Question, direction: Direction | None, *, exact: bool
 ) -> tuple[Shape, dict[str, Any]]:
     """The shape of the candidates' statement and what it binds."""
-    size = arms.places(len(asked.terms))
+    size = places_for(len(asked.terms))
     filters = wanted.filters
     shape = Shape(
         terms=size,
@@ -145,7 +145,7 @@ def statement_of(
         **filters,
         **{f"term_{place}": term for place, term in enumerate(terms)},
         **{f"weight_{place}": weight for place, weight in enumerate(weights)},
-        "fetching": any_of(asked.fetching),
+        "fetching": any_of(asked.fetching if direction else asked.fetching_alone),
         "echoing": any_of(asked.echoing),
         "average_length": asked.average_length,
         "vector": direction.vector if direction else None,
@@ -188,7 +188,7 @@ def _measured(rows: Sequence[Row], asked: Question) -> Measures:
     cosine = np.array([row["cosine"] for row in rows], np.float64)
     lengths = np.array([row["term_length"] for row in rows], np.float64)
     ranks = np.array([row["label_ranks"] for row in rows], np.float64)
-    ranks = ranks.reshape(len(rows), arms.places(len(asked.terms)))
+    ranks = ranks.reshape(len(rows), places_for(len(asked.terms)))
     return measure(cosine, lengths, arms.occurrences(ranks[:, : len(asked.terms)]), asked)
 
 

@@ -16,7 +16,7 @@ from app.db import Connection, connect
 from app.embedded import Cluster
 from app.embedding import Profile, Vectors
 from app.recall import arms
-from app.recall.question import question
+from app.recall.question import DEPTH, question
 from app.recall.search import Direction, Found, Wanted, corpus_of, search, statement_of
 from app.schema import migrate
 from tests.cluster import own_database
@@ -102,14 +102,17 @@ def wanted(**more: Any) -> Wanted:
     return Wanted(**(given | more))
 
 
-async def searched(conn: Connection, query: str, want: Wanted) -> Found:
+TOWARDS_QUESTION = Direction(SPACE, QUESTION)
+
+
+async def searched(conn: Connection, query: str, want: Wanted, direction: Direction | None = TOWARDS_QUESTION) -> Found:
     words = query_words(query)
     corpus = await corpus_of(conn, want.namespace, want.sight, [words])
-    return await search(conn, want, question(words, corpus), corpus, Direction(SPACE, QUESTION), NOW)
+    return await search(conn, want, question(words, corpus), corpus, direction, NOW)
 
 
-def found(store: Cluster, query: str, want: Wanted) -> Found:
-    return with_connection(store, lambda conn: searched(conn, query, want))
+def found(store: Cluster, query: str, want: Wanted, direction: Direction | None = TOWARDS_QUESTION) -> Found:
+    return with_connection(store, lambda conn: searched(conn, query, want, direction))
 
 
 def nearest(ids: list[int], count: int) -> set[uuid.UUID]:
@@ -129,7 +132,7 @@ def test_a_small_scope_in_a_large_store_is_searched_whole(store: Cluster, number
 
 @pytest.mark.parametrize(("tag", "every"), [("rare", 200), ("tenth", 10)])
 def test_a_filter_over_the_index_gives_what_comparing_everything_gives(store: Cluster, tag: str, every: int) -> None:
-    expected = nearest([n for n in range(FACTS) if n % every == 0], arms.DEPTH)
+    expected = nearest([n for n in range(FACTS) if n % every == 0], DEPTH)
 
     result = found(store, "nothing", wanted(tags=(tag,)))
 
@@ -164,6 +167,22 @@ def test_a_filter_does_not_drive_the_planner_off_the_indexes(store: Cluster) -> 
 
     assert "facts_words" in shown
     assert "facts_vector_" in shown
+
+
+def test_facts_out_of_their_window_are_counted_through_indexes(store: Cluster) -> None:
+    shown = plan(store, "crate w7", wanted())
+
+    assert "facts_beginning" in shown
+    assert "facts_ending" in shown
+
+
+def test_where_there_are_no_vectors_a_rare_word_does_not_keep_out_those_that_share_a_common_one(
+    store: Cluster,
+) -> None:
+    result = found(store, "crate w7", wanted(), direction=None)
+
+    assert len(result.ranked) == DEPTH
+    assert all(result.measured.share[one.best] == 1 for one in result.ranked[: FACTS // 50])
 
 
 def test_rare_words_fetch_and_common_words_only_add(store: Cluster) -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from app.analyzer import analyze, query_words
 from app.embedding import LocalEmbedder
-from app.recall.chains import MOST_NAMES, Chain, Name, follow
+from app.recall.chains import MOST_NAMES, Chain, follow
 from app.recall.evidence import Vocabulary
 from app.recall.paths import Mention
 from app.recall.question import Corpus, terms_to_look_up
+from app.recall.source import Name
 
 HARBOUR = (
     "Captain Karim Curdsest commands the Blue Heron",
