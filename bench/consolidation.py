@@ -1,7 +1,7 @@
 """What consolidation does to 500 facts while the model fails in every known way, and with a real if tiny model.
 
     python -m bench.consolidation [--facts 500] [--failing 0.3] [--seed 11]
-    python -m bench.consolidation --llm-url http://127.0.0.1:8089/v1 --llm-model smollm2 --facts 40
+    python -m bench.consolidation --llm-url http://127.0.0.1:8089/v1 --llm-model smollm2 --facts 40 --attempts 3
 
 The first form asks a scripted server that merges whatever it is shown, sees contradictions everywhere and wants most
 facts gone, and that fails at random; then the failures stop. The second asks an endpoint that runs already. Counted
@@ -10,9 +10,11 @@ is what became of the facts: none may be lost or retired, each may be in one dig
 
 import argparse
 import asyncio
+import re
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -54,6 +56,14 @@ _STATE = """
             WHERE l.kind = 'derived_from' GROUP BY 1 HAVING count(*) > 1) AS shared) AS in_two_digests,
         (SELECT count(*) FROM facts_active AS f LEFT JOIN consolidation_marks AS m ON m.fact_id = f.id
             WHERE f.kind <> 'digest' AND m.done_at IS NULL) AS unasked
+"""
+
+
+_DIGESTS = """
+    SELECT d.content, array_agg(s.content) AS sources
+    FROM facts_active AS d JOIN links AS l ON l.source_id = d.id AND l.kind = 'derived_from'
+    JOIN facts_history AS s ON s.id = l.target_id
+    WHERE d.kind = 'digest' GROUP BY d.id, d.content ORDER BY d.id
 """
 
 
@@ -133,7 +143,7 @@ async def attempts(database: Database, settings: Settings, most: int) -> tuple[i
     return most, calls, largest
 
 
-async def measure(found: Cluster, given: argparse.Namespace, url: str, server: OpenAIServer | None) -> None:
+async def measure(found: Cluster, given: argparse.Namespace, url: str, server: OpenAIServer | None) -> bool:
     settings = Settings(
         _env_file=None, llm_url=url, llm_model=given.llm_model, llm_timeout_s=given.timeout, log_level="error"
     )
@@ -145,10 +155,10 @@ async def measure(found: Cluster, given: argparse.Namespace, url: str, server: O
         if server is not None:
             ok = round(len(FAILURES) * (1 - given.failing) / given.failing)
             server.replies, server.chat = eager, mix(["ok"] * ok + FAILURES, seed=given.seed)
-            tried, calls, largest = await attempts(database, settings, MOST_ATTEMPTS // 2)
+            tried, calls, largest = await attempts(database, settings, given.attempts // 2)
             print(f"failing {given.failing:.0%} of the time: {tried} attempts, {calls} calls, {largest} in one run")
             server.chat = "ok"
-        tried, calls, largest = await attempts(database, settings, MOST_ATTEMPTS)
+        tried, calls, largest = await attempts(database, settings, given.attempts)
         print(f"{'then well' if server else 'asked'}: {tried} attempts, {calls} calls, at most {largest} in one run")
         print(f"{time.perf_counter() - begun:.1f} s; the budget of a run is {settings.llm_calls_per_run} calls")
         async with database.reading() as conn:
@@ -158,9 +168,30 @@ async def measure(found: Cluster, given: argparse.Namespace, url: str, server: O
                     "SELECT kind, verdict, reason, count(*) FROM proposals GROUP BY 1, 2, 3 ORDER BY 4 DESC"
                 )
             ).fetchall()
-    print(f"{given.facts} facts: {dict(state or {})}")
+            digests = await (await conn.execute(_DIGESTS)).fetchall()
     for row in verdicts:
         print(f"  {row['count']:6} {row['kind']} {row['verdict']}{': ' + row['reason'] if row['reason'] else ''}")
+    if server is None:
+        for row in digests:
+            print(f"  digest: {row['content']!r} of {row['sources']}")
+    return concluded(given.facts, dict(state or {}), digests)
+
+
+def concluded(count: int, state: Mapping[str, Any], digests: Sequence[Mapping[str, Any]]) -> bool:
+    """Print what became of the facts; whether nothing became of them that must not."""
+    foreign = sum(bool(_numbers(row["content"]) - _numbers(" ".join(row["sources"]))) for row in digests)
+    print(
+        f"{count} facts: {state['current_facts']} current, {state['retired_facts']} retired, "
+        f"{state['digests']} digests, {state['in_two_digests']} facts in two of them, "
+        f"{foreign} digests with a number of their own, {state['unasked']} facts not answered about"
+    )
+    held = state["current_facts"] == count and not (state["retired_facts"] or state["in_two_digests"] or foreign)
+    print("HELD: nothing lost, nothing retired, no digest that must not be" if held else "BROKEN")
+    return held
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in re.findall(r"\w+", text.lower()) if any(letter.isdigit() for letter in word)}
 
 
 def main() -> None:
@@ -168,16 +199,18 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=500)
     parser.add_argument("--failing", type=float, default=0.3)
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--attempts", type=int, default=MOST_ATTEMPTS)
     parser.add_argument("--timeout", type=float, default=60.0)
     parser.add_argument("--llm-url")
     parser.add_argument("--llm-model", default="scripted")
     given = parser.parse_args()
     with cluster() as found:
         if given.llm_url:
-            asyncio.run(measure(found, given, given.llm_url, None))
-            return
-        with OpenAIServer() as server:
-            asyncio.run(measure(found, given, server.base_url, server))
+            held = asyncio.run(measure(found, given, given.llm_url, None))
+        else:
+            with OpenAIServer() as server:
+                held = asyncio.run(measure(found, given, server.base_url, server))
+    sys.exit(not held)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -37,13 +38,16 @@ def settings(server: OpenAIServer, **more: Any) -> Settings:
     return Settings(_env_file=None, **(given | more))
 
 
-def ask(server: OpenAIServer, purse: Purse, times: int = 1, **more: Any) -> Reply:
+def ask(server: OpenAIServer, purse: Purse, times: int = 1, *, forgiving: bool = False, **more: Any) -> Reply:
+    """The last of so many answers; those before it may be of no use where that is forgiven."""
+
     async def asking() -> Reply:
         llm = build_llm(settings(server, **more))
         assert llm is not None
         try:
             for _ in range(times - 1):
-                await llm.ask(QUESTION, FORM, purse)
+                with suppress(LlmFailure) if forgiving else nullcontext():
+                    await llm.ask(QUESTION, FORM, purse)
             return await llm.ask(QUESTION, FORM, purse)
         finally:
             await llm.aclose()
@@ -96,6 +100,16 @@ def test_an_endpoint_that_refuses_the_schema_is_asked_without_it_and_that_is_rem
         formats = [call.body["response_format"]["type"] for call in server.calls_to("chat")]
     assert formats == ["json_schema", "json_object", "json_object"]
     assert purse.calls == 3
+
+
+def test_a_form_that_brought_an_answer_of_no_use_was_taken_all_the_same() -> None:
+    with OpenAIServer() as server:
+        server.chat = ["no_json_schema", "truncated", "ok"]
+
+        ask(server, Purse(), times=2, forgiving=True)
+
+        formats = [call.body["response_format"]["type"] for call in server.calls_to("chat")]
+    assert formats == ["json_schema", "json_object", "json_object"]
 
 
 def test_a_request_that_is_refused_in_every_form_is_to_be_divided() -> None:

@@ -92,6 +92,8 @@ class LanguageModel:
             try:
                 reply = await self._call(messages, options[plainness], meter)
             except LlmFailure as failure:
+                if failure.cause in ("truncated", "unreadable"):
+                    self._plainness = plainness
                 if failure.cause != "rejected" or plainness + 1 == len(options):
                     raise
             else:
