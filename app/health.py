@@ -1,18 +1,31 @@
 """Whether the process lives, and whether it can serve."""
 
+from time import monotonic
 from typing import Literal
 
 from fastapi import APIRouter, Response
+from psycopg.errors import QueryCanceled
 from pydantic import BaseModel, Field
-from sqlalchemy import func, select
+from sqlalchemy import Column, MetaData, Table, Text, bindparam, exists, func, literal_column, select
 
 from app.db import Statement
 from app.errors import DatabaseUnavailable, responses
 from app.idempotency import Answer
-from app.state import Running
+from app.state import Running, Service
 
 router = APIRouter(tags=["Operations"])
 _ping = Statement(select(func.now().label("now")))
+
+# How long an answer about the vectors of all facts serves, since finding none of another profile reads them all.
+_LOOK_EVERY_S = 60.0
+_OLD_VECTORS = "Some facts have vectors of another embedding profile: start a job of the kind `reembed`."
+_METADATA = MetaData()
+_profiles = Table("embedding_profiles", _METADATA, Column("name", Text))
+_facts = Table("facts_active", _METADATA, Column("embedding_profile", Text))
+_PROFILE = bindparam("profile", type_=Text)
+# The table of profiles is tiny, and names another one only from a change of the model to the end of re-embedding.
+_others = Statement(select(_profiles.c.name).where(_profiles.c.name != _PROFILE).limit(literal_column("1")))
+_of_another = Statement(select(exists().where(_facts.c.embedding_profile != _PROFILE).label("found")))
 
 
 class Live(BaseModel):
@@ -54,6 +67,8 @@ async def ready(running: Running) -> Response:
     if failure := getattr(running.embedder, "last_failure", None):
         missing["vector"] = failure
     profile = running.embedder.profile
+    if profile and await _are_of_another(running, profile.name):
+        missing["vector_of_some_facts"] = _OLD_VECTORS
     settings = running.settings
     answer = Ready(
         status="degraded" if missing else "ok",
@@ -63,3 +78,24 @@ async def ready(running: Running) -> Response:
         unavailable=missing,
     )
     return Answer(200, answer).response()
+
+
+async def _are_of_another(running: Service, profile: str) -> bool:
+    """Whether current facts have vectors of another profile, as of the last minute."""
+    if running.other_profiles is not None and monotonic() - running.other_profiles[0] < _LOOK_EVERY_S:
+        return running.other_profiles[1]
+    async with running.database.reading() as conn:
+        known = await _others.row(conn, profile=profile)
+    running.other_profiles = monotonic(), known is not None and await _found(running, profile)
+    return running.other_profiles[1]
+
+
+async def _found(running: Service, profile: str) -> bool:
+    """The look at the facts itself. Where it takes too long they count as found, since the other profile is known."""
+    try:
+        async with running.database.transaction() as conn:
+            await conn.execute("SET LOCAL statement_timeout = '500ms'")
+            row = await _of_another.row(conn, profile=profile)
+    except QueryCanceled:
+        return True
+    return bool(row and row["found"])

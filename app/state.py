@@ -12,13 +12,17 @@ from app.settings import Settings
 
 @dataclass(slots=True)
 class Service:
-    """One process' share of the service. `unavailable` names what is missing right now, such as `vector`."""
+    """One process' share of the service. `unavailable` names what is missing right now, such as `vector`.
+
+    `other_profiles` is when it was last looked, in monotonic seconds, whether facts have vectors of another profile.
+    """
 
     settings: Settings
     database: Database
     embedder: Embedder
     registered_profiles: set[str] = field(default_factory=set)
     unavailable: dict[str, str] = field(default_factory=dict)
+    other_profiles: tuple[float, bool] | None = None
 
 
 # Dependencies are coroutines although they await nothing: FastAPI sends plain functions through a pool of threads,

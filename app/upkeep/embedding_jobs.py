@@ -14,7 +14,7 @@ from uuid import UUID
 
 import psycopg
 import structlog
-from sqlalchemy import Integer, Text, Uuid, bindparam, func, select, update
+from sqlalchemy import Column, Integer, MetaData, Table, Text, Uuid, bindparam, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from app.db import Connection, Row, Statement
@@ -87,6 +87,11 @@ _mismatched = Statement(
     .where(_f.kind != word("retraction"), _of_another)
     .group_by(_f.embedding_profile)
 )
+_profiles_known = Table("embedding_profiles", MetaData(), Column("name", Text))
+_others = Statement(
+    select(_profiles_known.c.name).where(_profiles_known.c.name != _PROFILE).order_by(_profiles_known.c.name)
+)
+_forget = Statement(select(func.forget_embedding_profile(_PROFILE).label("forgotten")))
 
 
 async def waiting(conn: Connection, _settings: Settings) -> Sequence[Place]:
@@ -106,8 +111,14 @@ async def embed_pending(run: JobRun) -> Counts:
 
 
 async def reembed(run: JobRun) -> Counts:
-    """Give every fact a vector of the present profile. A dry run counts the facts of each profile."""
-    return await _embed_all(run, everything=True)
+    """Give every fact a vector of the present profile. A dry run counts the facts of each profile.
+
+    When no fact of any namespace is left to a replaced profile, its indexes go: the count `profiles_forgotten`.
+    """
+    await _embed_all(run, everything=True)
+    if not run.dry_run:
+        await _forget_replaced(run)
+    return run.counts
 
 
 async def _embed_all(run: JobRun, *, everything: bool) -> Counts:
@@ -242,6 +253,23 @@ async def _write(conn: Connection, run: JobRun, profile: Profile, answer: _Embed
         conn, [Finding("rejected", row["id"], scope=row["scope"], rule=profile.name) for row in answer.rejected]
     )
     return stored
+
+
+async def _forget_replaced(run: JobRun) -> None:
+    """Drop the indexes of profiles that no fact has any more; what cannot be locked now is left to a later run."""
+    profile = await _profile(run)
+    async with run.database.reading() as conn:
+        others = [row["name"] for row in await _others.rows(conn, profile=profile.name)]
+    for other in others:
+        try:
+            async with run.database.transaction() as conn:
+                # It must wait for every reader and writer, and holds up those that come after it.
+                await conn.execute("SET LOCAL lock_timeout = '2s'")
+                row = await _forget.row(conn, profile=other)
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):
+            structlog.get_logger("worker").warning("replaced_profile_kept", profile=other)
+        else:
+            run.advance(0, profiles_forgotten=int(bool(row and row["forgotten"])))
 
 
 def _unavailable(failure: EmbedderUnavailable) -> JobFailed | TryLater:

@@ -50,4 +50,4 @@ def test_vectors_too_long_for_any_index_leave_the_fact_pending_instead_of_refusi
         ready = memory.get("/readyz")
 
     assert written["fact"]["embedding"] == "pending"
-    assert ready["unavailable"] == {"vector": "4096 dimensions are too many for an index"}
+    assert ready["unavailable"]["vector"] == "4096 dimensions are too many for an index"

@@ -204,6 +204,55 @@ def test_a_model_too_long_for_any_index_is_refused_before_anything_changes(
     assert profiles(behind, client.namespace) == {"stub-a-64": 1}
 
 
+def vector_indexes(owner: psycopg.Connection[Any]) -> set[str]:
+    """The profiles for which there are indexes."""
+    known = owner.execute("SELECT name FROM embedding_profiles").fetchall()
+    indexes = owner.execute("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'").fetchall()
+    assert len(indexes) == 2 * len(known)
+    return {name for (name,) in known if sum(f"'{name}'" in text for (text,) in indexes) == 2}
+
+
+def test_the_indexes_of_a_replaced_model_go_with_its_last_vector(
+    client: Memory, behind: psycopg.Connection[Any], fresh_database: Cluster, server: OpenAIServer
+) -> None:
+    retired = client.fact("The boiler is serviced by Kettil.")
+    client.supersede(retired["id"], content="The boiler is serviced by Dagny.")
+
+    with working(with_model(fresh_database, server, model="stub-b")):
+        job = run_job(client, "reembed")
+
+    assert vector_indexes(behind) == {"stub-b-64"}
+    assert job["counts"]["profiles_forgotten"] == 1
+
+
+def test_the_indexes_of_a_replaced_model_stay_while_another_namespace_has_facts_of_it(
+    client: Memory, behind: psycopg.Connection[Any], fresh_database: Cluster, server: OpenAIServer
+) -> None:
+    client.fact("The boiler is serviced by Kettil.")
+    elsewhere = make_key(fresh_database, "elsewhere")
+    with running(create_app(with_model(fresh_database, server))) as url, Memory(url, elsewhere, "elsewhere") as other:
+        other.fact("The roof is serviced by Dagny.")
+
+    with working(with_model(fresh_database, server, model="stub-b")):
+        run_job(client, "reembed")
+
+    assert vector_indexes(behind) == {"stub-a-64", "stub-b-64"}
+
+
+def test_a_model_that_comes_back_gets_its_indexes_anew(
+    client: Memory, behind: psycopg.Connection[Any], fresh_database: Cluster, server: OpenAIServer
+) -> None:
+    client.fact("The boiler is serviced by Kettil.")
+    with working(with_model(fresh_database, server, model="stub-b")):
+        run_job(client, "reembed")
+
+    with working(with_model(fresh_database, server, model="stub-a")):
+        run_job(client, "reembed")
+
+    assert vector_indexes(behind) == {"stub-a-64"}
+    assert client.recalled("boiler Kettil") == ["The boiler is serviced by Kettil."]
+
+
 def test_facts_are_found_by_their_words_while_their_vectors_are_of_another_model(
     client: Memory, fresh_database: Cluster, server: OpenAIServer, namespace: str
 ) -> None:

@@ -9,7 +9,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     Integer,
-    Interval,
     MetaData,
     Table,
     Text,
@@ -18,7 +17,6 @@ from sqlalchemy import (
     bindparam,
     cast,
     column,
-    exists,
     func,
     literal_column,
     or_,
@@ -35,7 +33,7 @@ from app.facts import queries as facts
 from app.facts.fact import Fact
 from app.facts.model import facts_active, facts_history, links
 from app.upkeep.consolidation.marks import MOST_FAILURES, marks
-from app.upkeep.model import job_runs, word
+from app.upkeep.model import word
 
 _CONTEXT_PER_FACT = 3
 _RAREST = 6
@@ -72,21 +70,6 @@ _scopes = Statement(
     .having(_enough)
     .order_by(facts_active.c.scope)
 )
-_due = Statement(
-    select(facts_active.c.namespace, facts_active.c.scope)
-    .select_from(facts_active.outerjoin(marks, _marked))
-    .where(_statements, or_(_never_asked, _unfinished))
-    .where(
-        ~exists().where(
-            job_runs.c.namespace == facts_active.c.namespace,
-            job_runs.c.kind == word("consolidate"),
-            job_runs.c.scope == facts_active.c.scope,
-            job_runs.c.finished_at > func.now() - bindparam("pause", type_=Interval),
-        )
-    )
-    .group_by(facts_active.c.namespace, facts_active.c.scope)
-    .having(_enough)
-)
 _new = Statement(
     select(*facts.fact_columns(facts_active))
     .select_from(facts.with_use(facts_active).outerjoin(marks, _marked))
@@ -100,12 +83,6 @@ async def waiting_scopes(conn: Connection, namespace: str, version: str, thresho
     """Scopes in which enough new facts have gathered, or some were left over; and how many in each."""
     rows = await _scopes.rows(conn, namespace=namespace, version=version, threshold=threshold)
     return {row["scope"]: row["facts"] for row in rows}
-
-
-async def due(conn: Connection, version: str, threshold: int, pause: object) -> list[tuple[str, str | None]]:
-    """Namespaces and scopes with something to consolidate, those left out where a run has only just ended."""
-    rows = await _due.rows(conn, version=version, threshold=threshold, pause=pause)
-    return [(row["namespace"], row["scope"]) for row in rows]
 
 
 async def new_facts(conn: Connection, namespace: str, scope: str, version: str, limit: int) -> list[Fact]:

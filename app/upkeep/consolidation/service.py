@@ -21,7 +21,7 @@ from app.llm import LanguageModel, LlmFailure, build_llm
 from app.settings import Settings
 from app.state import Service
 from app.upkeep.budget import Budget, BudgetSpent
-from app.upkeep.consolidation import marks, queries
+from app.upkeep.consolidation import marks, noticing, queries
 from app.upkeep.consolidation.actions import Action, Digest, Malformed, read_actions
 from app.upkeep.consolidation.asking import FORM, PROMPT_VERSION, Shown, question
 from app.upkeep.consolidation.cohesion import clusters
@@ -249,7 +249,7 @@ async def due(conn: Connection, settings: Settings) -> Sequence[Place]:
     """Where enough new facts have gathered; nowhere without a model."""
     if not settings.llm_url or not settings.llm_model:
         return []
-    return await queries.due(conn, PROMPT_VERSION, settings.consolidate_min_facts, _PAUSE)
+    return await noticing.due(conn, PROMPT_VERSION, settings.consolidate_min_facts, _PAUSE)
 
 
 KIND = Kind("consolidate", consolidate, due)
