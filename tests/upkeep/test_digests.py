@@ -170,6 +170,28 @@ def test_an_answer_that_does_not_pass_the_gate_drops_the_digest(
     assert set(memory.texts()) == {CACTUS, WATERED}
 
 
+def test_a_digest_whose_source_changes_while_the_model_thinks_is_taken_up_once_more(
+    memory: Memory, bench: Bench, server: OpenAIServer, sources: list[Any]
+) -> None:
+    (old,) = memory.current(kind="digest")
+    palm, palm_watered = "The office plant is a palm.", "The office plant is a palm and gets water on Mondays."
+    cactus = memory.supersede(sources[0]["id"], content=CACTUS)["fact"]
+
+    def changing(body: Any) -> Any:
+        memory.supersede(cactus["id"], content=palm)
+        return digesting(ANEW, CACTUS, WATERED)(body)
+
+    server.replies = changing
+    first = bench.attempt(memory, "rederive")
+    server.replies = digesting(palm_watered, palm, WATERED)
+    bench.attempt(memory, "rederive")
+
+    (new,) = memory.current(kind="digest")
+    assert first["counts"]["overtaken"] == 1
+    assert new["content"] == palm_watered
+    assert memory.get(f"/v1/facts/{old['id']}", status=410)["head"] == new["id"]
+
+
 def test_a_dry_run_says_what_would_become_of_it_and_changes_nothing(
     memory: Memory, bench: Bench, sources: list[Any]
 ) -> None:

@@ -56,7 +56,7 @@ def settings(fresh_database: Cluster, server: OpenAIServer) -> Settings:
         llm_url=server.base_url,
         llm_model="scripted",
         llm_timeout_s=60,
-        job_lease_s=2,
+        job_lease_s=3,
         decay_every_h=0,
         prune_every_h=0,
         review_every_h=0,

@@ -73,7 +73,10 @@ class Rederiving:
         self.budget = Budget(self.run)
 
     async def take_up(self, digest: Fact) -> str:
-        """Revive, rewrite or drop one digest; which of them it was, or `overtaken` where another run was faster."""
+        """Revive, rewrite or drop one digest; which of them it was.
+
+        `overtaken`: another run saw to it, or its facts changed while the model thought; then it is due once more.
+        """
         run = self.run
         async with run.database.reading() as conn:
             sources, made_of = await queries.sources_of(conn, run.namespace, digest.id)
@@ -93,9 +96,8 @@ class Rederiving:
             return await self._drop(digest, NOTHING_FIT)
         draft, chosen = proposed
         await preparing.embed(Service(run.settings, run.database, run.embedder), [draft])
-        if await run.database.run(partial(self._rewrite, digest, draft, chosen)):
-            return "rewritten"
-        return await self._drop(digest, NOTHING_FIT)
+        outcome = await run.database.run(partial(self._rewrite, digest, draft, chosen))
+        return await self._drop(digest, NOTHING_FIT) if outcome == "refused" else outcome
 
     async def _foretell(self, digest: Fact, current: Sequence[Fact], *, unchanged: bool) -> str:
         lost = len(current) < 2 or self.llm is None
@@ -137,14 +139,16 @@ class Rederiving:
                 return draft_of(action.text, facts[0].scope, "digest"), [fact.id for fact in facts]
         return None
 
-    async def _rewrite(self, digest: Fact, draft: Draft, ids: Sequence[UUID], conn: Connection) -> bool:
-        """Put a new digest in the place of the stale one, if its facts still stand."""
+    async def _rewrite(self, digest: Fact, draft: Draft, ids: Sequence[UUID], conn: Connection) -> str:
+        """Put a new digest in the place of the stale one, if its facts still stand: `rewritten`, `overtaken`,
+        or `refused` by the gate.
+        """
         over = await consolidation.digests_over(conn, self.run.namespace, ids)
         held = await hold(conn, self.run.namespace, ids, [draft], [digest.id, *over])
         stale = held.working.facts.get(digest.id)
         sources = [fact for id_ in ids if (fact := held.standing.current(id_)) is not None]
         if stale is None or stale.status != "stale" or len(sources) < len(ids):
-            return False
+            return "overtaken"
         try:
             new = check_digest(draft.content, sources, held.standing)
             if draft.content_hash == stale.content_hash:
@@ -157,9 +161,9 @@ class Rederiving:
                 conn, self.caller, held, new, draft, rule=RULE, reason=REWRITTEN, instead_of=instead
             )
         except Refused:
-            return False
+            return "refused"
         await self._note(conn, "rewritten", digest, written.id)
-        return True
+        return "rewritten"
 
     async def _drop(self, digest: Fact, reason: str) -> str:
         """Forget a digest that is still stale; another run beside this one may have seen to it meanwhile."""
