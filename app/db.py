@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar, cast
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, AsyncRawCursor, errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, args_row, dict_row
 from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import Dialect
@@ -88,6 +88,12 @@ class Statement:
 
     async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
         return await (await self._executed(conn, parameters)).fetchall()
+
+    async def made(self, conn: Connection, make: Callable[..., T], /, **parameters: Any) -> list[T]:
+        """What `make` makes of each row, given its columns in order: for many rows, cheaper than a mapping each."""
+        cursor = AsyncRawCursor(conn, row_factory=args_row(make))
+        await cursor.execute(self._numbered, [parameters[name] for name in self._names], binary=True)
+        return await cursor.fetchall()
 
     async def row(self, conn: Connection, /, **parameters: Any) -> Row | None:
         return await (await self._executed(conn, parameters)).fetchone()

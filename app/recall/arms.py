@@ -30,13 +30,13 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY, array
 from sqlalchemy.sql import FromClause
 
-from app.db import Connection, Row, Statement
+from app.db import Connection, Statement
 from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import within
 from app.recall.queries import yields_to
 from app.recall.question import DEPTH, K1, B
-from app.recall.shape import Shape
+from app.recall.shape import Candidate, Shape
 
 # Retired facts that an arm brings at most: only those that meet the question well can lead to their heads.
 ECHO_DEPTH = 30
@@ -255,6 +255,7 @@ def _candidates(shape: Shape) -> Statement:
     ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
     return Statement(
         select(
+            # In the order of Candidate.
             *_columns(found, ("held", "echo_id", "retired_at", *_OF_FACT, "term_length")),
             cosine.label("cosine"),
             yields_to(found).label("yields_to"),
@@ -268,14 +269,9 @@ def text_of(shape: Shape) -> LiteralString:
     return _candidates(shape).sql
 
 
-async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Row]:
-    """What the arms find; `held` says how.
-
-    `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is
-    a retired fact that nothing stands for; `scheduled` and `expired` hold no longer or not yet. A fact that two
-    arms find comes twice. `label_ranks` stand for the frequencies of the terms; see `occurrences`.
-    """
-    return await _candidates(shape).rows(conn, **parameters)
+async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Candidate]:
+    """What the arms find. A fact that two arms find comes twice."""
+    return await _candidates(shape).made(conn, Candidate, **parameters)
 
 
 def occurrences(label_ranks: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,14 +12,14 @@ import numpy as np
 
 from app.analyzer import Word, quoted
 from app.auth import Tier, tiers_from
-from app.db import Connection, Row
+from app.db import Connection
 from app.embedding import Profile, Vectors
 from app.facts.visibility import Sight
 from app.recall import arms, queries
 from app.recall.question import DEPTH, Corpus, Question, any_of, terms_to_look_up
 from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
 from app.recall.relevance import LIKELY
-from app.recall.shape import Shape, places_for
+from app.recall.shape import Candidate, Shape, places_for
 
 # Up to so many facts are compared one by one with the question's vector: about 2 µs each.
 FEW_FACTS = 1_000
@@ -117,8 +117,8 @@ def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
     return few or wanted.subject is not None
 
 
-def _is_short(rows: Sequence[Row], facts: int, wanted: Wanted) -> bool:
-    near = sum(row["held"] == "near" for row in rows)
+def _is_short(rows: Sequence[Candidate], facts: int, wanted: Wanted) -> bool:
+    near = sum(row.held == "near" for row in rows)
     return near < DEPTH and (near < facts or wanted.as_of is not None)
 
 
@@ -154,13 +154,13 @@ def statement_of(
     }
 
 
-def _found(rows: Sequence[Row], asked: Question, wanted: Wanted, now: datetime) -> Found:
+def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: datetime) -> Found:
     rows = _each_once(rows)
     everything = _measured(rows, asked)
     likely = np.flatnonzero(everything.relevance >= LIKELY).tolist()
-    counted = Counter(rows[at]["held"] for at in likely)
+    counted = Counter(rows[at].held for at in likely)
     shown = ("forgotten",) if wanted.retired else ()
-    kept = [at for at, row in enumerate(rows) if row["held"] in shown or row["held"] not in _COUNTED_ONLY]
+    kept = [at for at, row in enumerate(rows) if row.held in shown or row.held not in _COUNTED_ONLY]
     seen = [_sighting(rows[at]) for at in kept]
     measured = Measures(**{name: getattr(everything, name)[kept] for name in Measures.__slots__})
     ranks = places(seen, measured, now)
@@ -170,7 +170,7 @@ def _found(rows: Sequence[Row], asked: Question, wanted: Wanted, now: datetime) 
         measured=measured,
         ranks=ranks,
         ranked=rank(seen, measured, ranks, wanted.precedence),
-        forgotten=frozenset(row["id"] for row in rows if row["held"] == "forgotten"),
+        forgotten=frozenset(row.id for row in rows if row.held == "forgotten"),
         held_back={
             "retired": counted["echo"] + counted["forgotten"],
             "scheduled": counted["scheduled"],
@@ -179,27 +179,27 @@ def _found(rows: Sequence[Row], asked: Question, wanted: Wanted, now: datetime) 
     )
 
 
-def _each_once(rows: Sequence[Row]) -> list[Row]:
+def _each_once(rows: Sequence[Candidate]) -> list[Candidate]:
     """The rows without those that a second arm brought again."""
-    return list({(row["id"], row["echo_id"]): row for row in rows}.values())
+    return list({(row.id, row.echo_id): row for row in rows}.values())
 
 
-def _measured(rows: Sequence[Row], asked: Question) -> Measures:
-    cosine = np.array([row["cosine"] for row in rows], np.float64)
-    lengths = np.array([row["term_length"] for row in rows], np.float64)
-    ranks = np.array([row["label_ranks"] for row in rows], np.float64)
+def _measured(rows: Sequence[Candidate], asked: Question) -> Measures:
+    cosine = np.array([row.cosine for row in rows], np.float64)
+    lengths = np.array([row.term_length for row in rows], np.float64)
+    ranks = np.array([row.label_ranks for row in rows], np.float64)
     ranks = ranks.reshape(len(rows), places_for(len(asked.terms)))
     return measure(cosine, lengths, arms.occurrences(ranks[:, : len(asked.terms)]), asked)
 
 
-def _sighting(row: Row) -> Sighting:
+def _sighting(row: Candidate) -> Sighting:
     return Sighting(
-        row["id"],
-        row["scope"],
-        row["subject"],
-        row["observed_at"],
-        row["recorded_at"],
-        row["echo_id"],
-        row["retired_at"],
-        tuple(row["yields_to"] or ()),
+        row.id,
+        row.scope,
+        row.subject,
+        row.observed_at,
+        row.recorded_at,
+        row.echo_id,
+        row.retired_at,
+        tuple(row.yields_to or ()),
     )

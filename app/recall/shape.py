@@ -1,6 +1,9 @@
-"""What decides the text of the candidates' statement."""
+"""What the statement of the candidates is made for, and what it brings."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 from app.embedding import Profile
 from app.facts.visibility import Sight
@@ -27,3 +30,25 @@ class Shape:
 def places_for(terms: int) -> int:
     """How many places the statement for this many terms has: few statements serve all questions."""
     return next(size for size in _PLACES if size >= terms) if terms else 0
+
+
+class Candidate(NamedTuple):
+    """A row of the candidates' statement; `held` says how it was found.
+
+    `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is
+    a retired fact that nothing stands for; `scheduled` and `expired` hold no longer or not yet. `label_ranks`
+    stand for the frequencies of the terms; see `occurrences`.
+    """
+
+    held: str
+    echo_id: UUID | None
+    retired_at: datetime | None
+    id: UUID
+    scope: str
+    subject: str | None
+    observed_at: datetime
+    recorded_at: datetime
+    term_length: int
+    cosine: float | None
+    yields_to: list[UUID] | None
+    label_ranks: list[float]
