@@ -44,12 +44,12 @@ class _Store:
         profile = self.service.embedder.profile
         wanted = [" & ".join(quoted(term) for term in name.terms) for name in names]
         async with self.service.database.reading() as conn:
-            rows = await queries.mentions(
+            mentions = await queries.mentions(
                 conn, self.namespace, self.sight, wanted, nearness, profile.name if profile else "", limit
             )
         held: list[list[Mention]] = [[] for _ in names]
-        for row in rows:
-            held[row["place"]].append(Mention(row["id"], row["content"], row["recorded_at"]))
+        for place, mention in mentions:
+            held[place].append(mention)
         return held
 
     async def frequencies(self, terms: Sequence[str]) -> dict[str, int]:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from app.analyzer import is_stop_word, query_words
 
@@ -63,15 +64,14 @@ Tokens = Sequence[Token]
 Context = tuple[tuple[Key, bool], ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Words `start` to `end` (exclusive) of a text."""
 
     start: int
     end: int
 
-    def __contains__(self, place: int) -> bool:
-        return self.start <= place < self.end
+    def __contains__(self, place: object) -> bool:
+        return isinstance(place, int) and self.start <= place < self.end
 
     def holds(self, other: "Span") -> bool:
         """Whether the other lies inside."""
@@ -150,8 +150,7 @@ def _runs_from(tokens: Tokens, start: int, around: Span | None) -> Iterator[Span
             yield Span(start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a name stands in a text.
 
     `wholeness` is 1 for a whole name and less where its neighbours make a longer name of it. `before` and `after`
@@ -198,7 +197,9 @@ def terms_of(name: Tokens) -> tuple[str, ...]:
 
 def rest_of(tokens: Tokens, entry: Span) -> list[Token]:
     """The words that say something about the name at `entry`."""
-    return [tokens[at] for at in _near(tokens, entry) if at not in entry and tokens[at].content]
+    near = _near(tokens, entry)
+    around = (*tokens[near.start : entry.start], *tokens[entry.end : near.stop])
+    return [token for token in around if token.content]
 
 
 def _wholeness(tokens: Tokens, span: Span) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -33,8 +34,7 @@ _MOST_COMPARED = 150
 _NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A current fact that holds a name."""
 
     id: UUID
@@ -42,8 +42,7 @@ class Mention:
     recorded_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A fact that is entered by the name at `span`, and how good the link is, 0 to 1."""
 
     fact: Mention

@@ -34,6 +34,7 @@ from app.db import BinaryArray, Connection, Row, Statement
 from app.facts.model import Vector, facts_active, facts_history, links, term_counts
 from app.facts.queries import fact_columns, with_use
 from app.facts.visibility import Sight, within
+from app.recall.paths import Mention
 
 _NS = bindparam("namespace", type_=Text)
 _IDS = bindparam("ids", type_=ARRAY(Uuid))
@@ -135,13 +136,14 @@ async def mentions(
     nears: Sequence[Any],
     profile: str,
     limit: int,
-) -> list[Row]:
+) -> list[tuple[int, Mention]]:
     """For each name (a tsquery), the current facts that hold it, those first whose vectors are nearest to its own.
 
-    A name has no vector where its facts may come in any order.
+    Each comes with the place of its name. A name has no vector where its facts may come in any order.
     """
-    return await _mentions(sight[0]).rows(
+    return await _mentions(sight[0]).made(
         conn,
+        lambda place, *fact: (place, Mention._make(fact)),
         namespace=namespace,
         **sight[1],
         places=list(range(len(names))),
