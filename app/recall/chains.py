@@ -31,8 +31,8 @@ from app.recall.source import Frequencies, Name, Source
 
 BEAM = 8
 # Facts fetched for one name, and names looked up for one fact and in one step.
-MOST_MENTIONS = 48
-MOST_NAMES_OF_A_FACT = 10
+MOST_MENTIONS = 32
+MOST_NAMES_OF_A_FACT = 7
 MOST_NAMES = 96
 _KEPT_OF_A_STEP = 40
 
