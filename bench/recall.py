@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
@@ -28,7 +29,7 @@ from app.embedded import Cluster
 from app.embedding import LocalEmbedder
 from app.recall import arms, queries
 from app.recall.question import question
-from app.recall.search import Direction, Wanted, corpus_of, is_cheaper_exactly, statement_of
+from app.recall.search import Direction, Sought, Wanted, corpus_of, is_cheaper_exactly, statement_of
 from bench.service import service
 
 BATCH, QUESTIONS, K = 1_000, 100, 8
@@ -111,10 +112,11 @@ async def _one(conn: Connection, embedder: LocalEmbedder, query: str) -> float:
     corpus = await corpus_of(conn, wanted.namespace, wanted.sight, [words])
     spent = clock() - started
     assert embedder.profile is not None
-    asked, direction = question(words, corpus), Direction(embedder.profile, vectors[0])
-    statement = statement_of(wanted, asked, direction, exact=is_cheaper_exactly(wanted, corpus))
+    direction = Direction(embedder.profile, vectors[0])
+    sought = Sought(wanted, question(words, corpus), corpus, direction, datetime.now(UTC))
+    statement = statement_of([sought], exact=is_cheaper_exactly(wanted, corpus))
     started = clock()
-    rows = await arms.candidates(conn, *statement)
+    (rows,) = await arms.candidates(conn, *statement)
     spent += clock() - started
     ids = list(dict.fromkeys(row.id for row in rows))[:K]
     started = clock()

@@ -25,6 +25,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    true,
     union_all,
 )
 from sqlalchemy.dialects.postgresql import TSQUERY, array
@@ -34,6 +35,7 @@ from app.db import Connection, Statement
 from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import within
+from app.recall.asked import asked_by, bound, of_question
 from app.recall.queries import yields_to
 from app.recall.question import DEPTH, K1, B
 from app.recall.shape import Candidate, Shape
@@ -98,7 +100,7 @@ def _vector_of(view: FromClause, profile: Profile) -> ColumnElement[Any]:
 
 def _distance(view: FromClause, profile: Profile) -> ColumnElement[float]:
     half = profile.dimensions > _MOST_FULL_PRECISION
-    asked = cast(bindparam("vector", type_=Vector()), Vector(profile.dimensions, half=half))
+    asked = cast(of_question("vector", Vector()), Vector(profile.dimensions, half=half))
     return _vector_of(view, profile).op("<=>", return_type=Double())(asked)
 
 
@@ -108,16 +110,16 @@ def _of_profile(view: FromClause, profile: Profile) -> ColumnElement[bool]:
 
 
 def _term(place: int) -> ColumnElement[Any]:
-    return bindparam(f"term_{place}", type_=TSQUERY)
+    return of_question(f"term_{place}", TSQUERY())
 
 
 def _presence(view: FromClause, terms: int) -> ColumnElement[Any]:
     """BM25 as if every term occurred once: it chooses the candidates, which are weighed exactly later."""
     weight: ColumnElement[Any] = _number("0.0")
     for place in range(terms):
-        worth: ColumnElement[Any] = bindparam(f"weight_{place}", type_=Double())
+        worth: ColumnElement[Any] = of_question(f"weight_{place}", Double())
         weight = weight + case((view.c.terms.op("@@")(_term(place)), worth), else_=_number("0.0"))
-    length = cast(view.c.term_length, Double) / bindparam("average_length", type_=Double())
+    length = cast(view.c.term_length, Double) / of_question("average_length", Double())
     return weight / (_number(str(1 + K1 * (1 - B))) + _number(str(K1 * B)) * length)
 
 
@@ -135,7 +137,7 @@ def _columns(source: FromClause, names: Sequence[str]) -> list[ColumnElement[Any
 
 
 def _holds(view: FromClause, any_of: str) -> ColumnElement[bool]:
-    return view.c.terms.op("@@")(bindparam(any_of, type_=TSQUERY))
+    return view.c.terms.op("@@")(of_question(any_of, TSQUERY()))
 
 
 def _by_words(found: Select[Any], view: FromClause, newest: ColumnElement[Any], shape: Shape, depth: int) -> Subquery:
@@ -247,7 +249,7 @@ def _findings(shape: Shape) -> list[Select[Any]]:
 
 @lru_cache(maxsize=512)
 def _candidates(shape: Shape) -> Statement:
-    found = union_all(*_findings(shape)).subquery("found")
+    asked, found = asked_by(shape), union_all(*_findings(shape)).lateral("found")
     cosine: ColumnElement[Any] = cast(null(), Double)
     if shape.profile:
         similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
@@ -255,12 +257,13 @@ def _candidates(shape: Shape) -> Statement:
     ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
     return Statement(
         select(
+            asked.c.place,
             # In the order of Candidate.
             *_columns(found, ("held", "echo_id", "retired_at", *_OF_FACT, "term_length")),
             cosine.label("cosine"),
             yields_to(found).label("yields_to"),
             array(ranks, type_=REAL).label("label_ranks"),
-        )
+        ).select_from(asked.join(found, true()))
     )
 
 
@@ -269,9 +272,17 @@ def text_of(shape: Shape) -> LiteralString:
     return _candidates(shape).sql
 
 
-async def candidates(conn: Connection, shape: Shape, parameters: Mapping[str, Any]) -> list[Candidate]:
-    """What the arms find. A fact that two arms find comes twice."""
-    return await _candidates(shape).made(conn, Candidate, **parameters)
+async def candidates(
+    conn: Connection, shape: Shape, questions: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+) -> list[list[Candidate]]:
+    """What the arms find for each of the questions. A fact that two arms find comes twice."""
+    found: list[list[Candidate]] = [[] for _ in questions]
+    rows = await _candidates(shape).made(
+        conn, lambda place, *members: (place, Candidate._make(members)), **bound(shape, questions, parameters)
+    )
+    for place, candidate in rows:
+        found[place].append(candidate)
+    return found
 
 
 def occurrences(label_ranks: NDArray[np.float64]) -> NDArray[np.float64]:

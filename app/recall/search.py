@@ -67,6 +67,17 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True)
+class Sought:
+    """What one search takes: what it is for, its words, what the scopes hold of them, its direction, and now."""
+
+    wanted: Wanted
+    asked: Question
+    corpus: Corpus
+    direction: Direction | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a search found: the sightings, how they meet the question, and the facts in order.
 
@@ -92,21 +103,28 @@ async def corpus_of(
     return Corpus(facts, length, {term: count for term, (count, _) in counts.items()}, max(facts, indexed))
 
 
-async def search(
-    conn: Connection,
-    wanted: Wanted,
-    asked: Question,
-    corpus: Corpus,
-    direction: Direction | None,
-    now: datetime,
-) -> Found:
-    """Find and rank the facts that meet the question and its direction, in one statement, rarely two."""
-    exact = is_cheaper_exactly(wanted, corpus)
-    rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=exact))
-    if direction and not exact and _is_short(rows, corpus.facts, wanted):
-        # The index gave up before it had met enough facts that the predicates leave.
-        rows = await arms.candidates(conn, *statement_of(wanted, asked, direction, exact=True))
-    return _found(rows, asked, wanted, now)
+async def search(conn: Connection, sought: Sequence[Sought]) -> list[Found]:
+    """Find and rank the facts that meet each question: one statement for those that are alike, rarely two."""
+    exact = [is_cheaper_exactly(one.wanted, one.corpus) for one in sought]
+    found = await _candidates(conn, sought, exact)
+    # For some the index gave up before it had met enough facts that the predicates leave.
+    short = [at for at, one in enumerate(sought) if not exact[at] and _is_short(found[at], one)]
+    again = await _candidates(conn, [sought[at] for at in short], [True] * len(short))
+    for at, rows in zip(short, again, strict=True):
+        found[at] = rows
+    return [_found(rows, one.asked, one.wanted, one.now) for rows, one in zip(found, sought, strict=True)]
+
+
+async def _candidates(conn: Connection, sought: Sequence[Sought], exact: Sequence[bool]) -> list[list[Candidate]]:
+    alike: dict[str, list[int]] = {}
+    for at, one in enumerate(sought):
+        alike.setdefault(repr((exact[at], one.direction and one.direction.profile, one.wanted)), []).append(at)
+    found: list[list[Candidate]] = [[] for _ in sought]
+    for group in alike.values():
+        statement = statement_of([sought[at] for at in group], exact=exact[group[0]])
+        for at, rows in zip(group, await arms.candidates(conn, *statement), strict=True):
+            found[at] = rows
+    return found
 
 
 def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
@@ -117,40 +135,40 @@ def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
     return few or wanted.subject is not None
 
 
-def _is_short(rows: Sequence[Candidate], facts: int, wanted: Wanted) -> bool:
+def _is_short(rows: Sequence[Candidate], sought: Sought) -> bool:
     near = sum(row.held == "near" for row in rows)
-    return near < DEPTH and (near < facts or wanted.as_of is not None)
+    few = near < DEPTH and (near < sought.corpus.facts or sought.wanted.as_of is not None)
+    return few and sought.direction is not None
 
 
-def statement_of(
-    wanted: Wanted, asked: Question, direction: Direction | None, *, exact: bool
-) -> tuple[Shape, dict[str, Any]]:
-    """The shape of the candidates' statement and what it binds."""
-    size = places_for(len(asked.terms))
+def statement_of(sought: Sequence[Sought], *, exact: bool) -> tuple[Shape, list[dict[str, Any]], dict[str, Any]]:
+    """The shape of the statement for questions that are alike, what it is given of each, and what else it binds."""
+    wanted, direction = sought[0].wanted, sought[0].direction
     filters = wanted.filters
     shape = Shape(
-        terms=size,
+        terms=max(places_for(len(one.asked.terms)) for one in sought),
         profile=direction.profile if direction else None,
         exact=exact,
         sight=wanted.sight[0],
         filters=frozenset(filters),
         past=wanted.as_of is not None,
     )
+    bound = {"as_of": wanted.as_of, "known_at": wanted.known_at}
+    given = [_given(one.asked, one.direction, shape.terms) for one in sought]
+    return shape, given, {"namespace": wanted.namespace, **wanted.sight[1], **filters, **bound}
+
+
+def _given(asked: Question, direction: Direction | None, size: int) -> dict[str, Any]:
     padding = size - len(asked.terms)
     terms = [*map(quoted, asked.terms), *[""] * padding]
     weights = [*asked.weights, *[0.0] * padding]
-    return shape, {
-        "namespace": wanted.namespace,
-        **wanted.sight[1],
-        **filters,
+    return {
         **{f"term_{place}": term for place, term in enumerate(terms)},
         **{f"weight_{place}": weight for place, weight in enumerate(weights)},
         "fetching": any_of(asked.fetching if direction else asked.fetching_alone),
         "echoing": any_of(asked.echoing),
         "average_length": asked.average_length,
         "vector": direction.vector if direction else None,
-        "as_of": wanted.as_of,
-        "known_at": wanted.known_at,
     }
 
 
@@ -187,9 +205,9 @@ def _each_once(rows: Sequence[Candidate]) -> list[Candidate]:
 def _measured(rows: Sequence[Candidate], asked: Question) -> Measures:
     cosine = np.array([row.cosine for row in rows], np.float64)
     lengths = np.array([row.term_length for row in rows], np.float64)
-    ranks = np.array([row.label_ranks for row in rows], np.float64)
-    ranks = ranks.reshape(len(rows), places_for(len(asked.terms)))
-    return measure(cosine, lengths, arms.occurrences(ranks[:, : len(asked.terms)]), asked)
+    terms = len(asked.terms)
+    ranks = np.array([row.label_ranks[:terms] for row in rows], np.float64).reshape(len(rows), terms)
+    return measure(cosine, lengths, arms.occurrences(ranks), asked)
 
 
 def _sighting(row: Candidate) -> Sighting:

@@ -1,9 +1,9 @@
 """Recall: the rules between questions and their answers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from app.analyzer import Word, query_words
@@ -16,7 +16,7 @@ from app.recall.answer import Page, facts_of, lines_of, results_of
 from app.recall.hops import results_by_chains
 from app.recall.question import Corpus, question, says_nothing
 from app.recall.schemas import RecallIn, RecallOut, ResultOut, SuppressedOut
-from app.recall.search import Direction, Found, Wanted, corpus_of, search
+from app.recall.search import Direction, Found, Sought, Wanted, corpus_of, search
 from app.state import Service
 
 # The part of the deadline that the embedder may take, and what the words alone get once it has passed.
@@ -24,11 +24,16 @@ _FOR_THE_EMBEDDER = 0.5
 _FOR_THE_WORDS = 0.25
 # The connections that the questions of one request share; more would only wait for the same processors.
 _SIDE_BY_SIDE = 3
+# The questions that one statement answers: more spare little, and wait longer for the last of them.
+_TOGETHER = 6
 
 
 @dataclass(slots=True)
 class _Asking:
-    """One question on its way: what is known of it, what it had to do without, and what was found."""
+    """One question on its way: what is known of it, what was found, and what it had to do without.
+
+    `below` counts what was not relevant enough to be among the `results`.
+    """
 
     ask: RecallIn
     words: Sequence[Word]
@@ -36,6 +41,8 @@ class _Asking:
     wanted: Wanted
     direction: Direction | None = None
     found: Found | None = None
+    results: list[ResultOut] = field(default_factory=list)
+    below: int = 0
     degraded: list[str] = field(default_factory=list)
 
 
@@ -57,17 +64,11 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
     waiting = [asking for asking in askings if asking.words]
     async with service.database.reading() as conn:
         corpora = await _corpora(conn, caller, waiting, allowance - spent)
-        await _search_all(service, conn, waiting, corpora, now, allowance, spent)
-        listed = [lines_of(asking.found, asking.ask) if asking.found else ([], 0) for asking in askings]
-        pages = [
-            Page(asking.ask, asking.found, lines) if asking.found else None
-            for asking, (lines, _) in zip(askings, listed, strict=True)
-        ]
-        facts = await facts_of(conn, caller, [page for page in pages if page])
+        await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent)
     by_chains = [await _follow(service, caller, asking, corpora, allowance) for asking in askings]
     return [
-        _answer(asking, _chains_first(chained, results_of(page, facts) if page else [], asking.ask.k), below)
-        for asking, page, chained, (_, below) in zip(askings, pages, by_chains, listed, strict=True)
+        _answer(asking, _chains_first(chained, asking.results, asking.ask.k))
+        for asking, chained in zip(askings, by_chains, strict=True)
     ]
 
 
@@ -148,32 +149,34 @@ async def _corpora(conn: Connection, caller: Caller, askings: Sequence[_Asking],
     return corpora
 
 
-async def _search_all(
-    service: Service,
-    conn: Connection,
-    askings: Sequence[_Asking],
-    corpora: dict[str, Corpus],
-    now: datetime,
-    allowance: float,
-    spent: float,
+def _sought(askings: Sequence[_Asking], corpora: Mapping[str, Corpus], now: datetime) -> list[tuple[_Asking, Sought]]:
+    """What to search for; nothing where there was no time to learn what the words weigh."""
+    waiting = []
+    for asking in askings:
+        corpus, wanted = corpora.get(repr(asking.wanted.sight)), asking.wanted
+        if corpus is None:
+            asking.degraded.extend(["deadline", "words"])
+        else:
+            asked = question(asking.words, corpus)
+            waiting.append((asking, Sought(wanted, asked, corpus, asking.direction, wanted.as_of or now)))
+    return waiting
+
+
+async def _find_all(
+    service: Service, caller: Caller, conn: Connection, waiting: Sequence[tuple[_Asking, Sought]], left: float
 ) -> None:
-    """Search for every question, on this connection and on a few more where there are many."""
-    waiting = list(reversed(askings))
+    """Find the results of every question, some at a time, on this connection and on a few more where there are many."""
+    groups = [waiting[at : at + _TOGETHER] for at in range(0, len(waiting), _TOGETHER)]
 
     async def work(mine: Connection) -> None:
-        while waiting:
-            asking = waiting.pop()
-            corpus = corpora.get(repr(asking.wanted.sight))
-            if corpus is None:
-                asking.degraded.extend(["deadline", "words"])
-            else:
-                await _search(mine, asking, corpus, now, allowance, spent)
+        while groups:
+            await _find(mine, caller, groups.pop(0), left, service.settings.recall_deadline_ms / 1_000)
 
     async def work_beside() -> None:
         async with service.database.reading() as mine:
             await work(mine)
 
-    beside = [asyncio.create_task(work_beside()) for _ in range(min(len(askings), _SIDE_BY_SIDE) - 1)]
+    beside = [asyncio.create_task(work_beside()) for _ in range(min(len(groups), _SIDE_BY_SIDE) - 1)]
     try:
         await work(conn)
         await asyncio.gather(*beside)
@@ -182,31 +185,42 @@ async def _search_all(
             task.cancel()
 
 
-async def _search(
-    conn: Connection, asking: _Asking, corpus: Corpus, now: datetime, allowance: float, spent: float
+async def _find(
+    conn: Connection, caller: Caller, group: Sequence[tuple[_Asking, Sought]], left: float, allowance: float
 ) -> None:
+    await _search(conn, group, left, allowance)
+    pages = []
+    for asking, _ in group:
+        if asking.found:
+            lines, asking.below = lines_of(asking.found, asking.ask)
+            pages.append((asking, Page(asking.ask, asking.found, lines)))
+    facts = await facts_of(conn, caller, [page for _, page in pages])
+    for asking, page in pages:
+        asking.results = results_of(page, facts)
+
+
+async def _search(conn: Connection, group: Sequence[tuple[_Asking, Sought]], left: float, allowance: float) -> None:
     """Everything that the deadline leaves time for; the words alone, shortly, where it has passed."""
-    wanted = asking.wanted
-    asked = question(asking.words, corpus)
-    moment = wanted.as_of or now
-    try:
-        async with asyncio.timeout(max(0.0, allowance - spent)):
-            asking.found = await search(conn, wanted, asked, corpus, asking.direction, moment)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, left)):
+            for (asking, _), found in zip(group, await search(conn, [one for _, one in group]), strict=True):
+                asking.found = found
             return
-    except TimeoutError:
+    for asking, _ in group:
         asking.degraded.append("deadline")
-    if asking.direction is not None:
+    late = [(asking, replace(sought, direction=None)) for asking, sought in group if asking.direction is not None]
+    for asking, _ in late:
         asking.degraded.append("vector")
-        try:
-            async with asyncio.timeout(allowance * _FOR_THE_WORDS):
-                asking.found = await search(conn, wanted, asked, corpus, None, moment)
-                return
-        except TimeoutError:
-            pass
-    asking.degraded.append("words")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(allowance * _FOR_THE_WORDS):
+            for (asking, _), found in zip(late, await search(conn, [one for _, one in late]), strict=True):
+                asking.found = found
+    for asking, _ in group:
+        if asking.found is None:
+            asking.degraded.append("words")
 
 
-def _answer(asking: _Asking, results: list[ResultOut], below: int) -> RecallOut:
+def _answer(asking: _Asking, results: list[ResultOut]) -> RecallOut:
     ask, found = asking.ask, asking.found
     framed = ask.format == "context"
     shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
@@ -218,7 +232,7 @@ def _answer(asking: _Asking, results: list[ResultOut], below: int) -> RecallOut:
             retired=held_back.get("retired", 0),
             scheduled=held_back.get("scheduled", 0),
             expired=held_back.get("expired", 0),
-            below_min_relevance=below,
+            below_min_relevance=asking.below,
             beyond_max_tokens=len(results) - len(shown),
         ),
         degraded=asking.degraded,

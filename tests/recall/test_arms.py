@@ -16,8 +16,9 @@ from app.db import Connection, connect
 from app.embedded import Cluster
 from app.embedding import Profile, Vectors
 from app.recall import arms
+from app.recall.asked import bound
 from app.recall.question import DEPTH, question
-from app.recall.search import Direction, Found, Wanted, corpus_of, search, statement_of
+from app.recall.search import Direction, Found, Sought, Wanted, corpus_of, search, statement_of
 from app.schema import migrate
 from tests.cluster import own_database
 
@@ -105,10 +106,15 @@ def wanted(**more: Any) -> Wanted:
 TOWARDS_QUESTION = Direction(SPACE, QUESTION)
 
 
-async def searched(conn: Connection, query: str, want: Wanted, direction: Direction | None = TOWARDS_QUESTION) -> Found:
+async def sought(conn: Connection, query: str, want: Wanted, direction: Direction | None) -> Sought:
     words = query_words(query)
     corpus = await corpus_of(conn, want.namespace, want.sight, [words])
-    return await search(conn, want, question(words, corpus), corpus, direction, NOW)
+    return Sought(want, question(words, corpus), corpus, direction, NOW)
+
+
+async def searched(conn: Connection, query: str, want: Wanted, direction: Direction | None = TOWARDS_QUESTION) -> Found:
+    (found,) = await search(conn, [await sought(conn, query, want, direction)])
+    return found
 
 
 def found(store: Cluster, query: str, want: Wanted, direction: Direction | None = TOWARDS_QUESTION) -> Found:
@@ -141,13 +147,28 @@ def test_a_filter_over_the_index_gives_what_comparing_everything_gives(store: Cl
     assert len({one.id for one in result.ranked} & expected) >= 0.95 * len(expected)
 
 
+def test_questions_that_are_asked_together_are_answered_as_if_each_were_asked_alone(store: Cluster) -> None:
+    asked: list[tuple[str, Wanted]] = [
+        ("crate w7", wanted()),
+        ("nothing", wanted(tags=("rare",))),
+        ("crate w7 n7 n57 w8 w9 w10 w11 w12 w13 w14", wanted()),
+        ("w9", wanted(sight=("listed", {"scopes": ["small/3"]}))),
+    ]
+
+    async def together(conn: Connection) -> list[Found]:
+        return await search(conn, [await sought(conn, query, want, TOWARDS_QUESTION) for query, want in asked])
+
+    assert [one.ranked for one in with_connection(store, together)] == [
+        found(store, query, want).ranked for query, want in asked
+    ]
+
+
 def plan(store: Cluster, query: str, want: Wanted) -> str:
     """How Postgres runs the candidates' statement for this question, through the views, as the API's role."""
 
     async def explain(conn: Connection) -> str:
-        asked = (await searched(conn, query, want)).asked
-        shape, parameters = statement_of(want, asked, Direction(SPACE, QUESTION), exact=False)
-        cursor = await conn.execute("EXPLAIN " + arms.text_of(shape), parameters)
+        statement = statement_of([await sought(conn, query, want, TOWARDS_QUESTION)], exact=False)
+        cursor = await conn.execute("EXPLAIN " + arms.text_of(statement[0]), bound(*statement))
         return "\n".join(str(line["QUERY PLAN"]) for line in await cursor.fetchall())
 
     return with_connection(store, explain)
