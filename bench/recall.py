@@ -118,7 +118,7 @@ async def _one(conn: Connection, embedder: LocalEmbedder, query: str) -> float:
     started = clock()
     (rows,) = await arms.candidates(conn, *statement)
     spent += clock() - started
-    ids = list(dict.fromkeys(row.id for row in rows))[:K]
+    ids = list(dict.fromkeys(row.sighting.id for row in rows))[:K]
     started = clock()
     await queries.current_facts(conn, wanted.namespace, wanted.sight, ids)
     return (spent + clock() - started) * 1_000

@@ -12,6 +12,7 @@ from sqlalchemy import (
     TIMESTAMP,
     ColumnElement,
     Double,
+    LargeBinary,
     Select,
     Subquery,
     Text,
@@ -28,7 +29,7 @@ from sqlalchemy import (
     true,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import TSQUERY, array
+from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.sql import FromClause
 
 from app.db import Connection, Statement
@@ -38,6 +39,7 @@ from app.facts.visibility import within
 from app.recall.asked import asked_by, bound, of_question
 from app.recall.queries import yields_to
 from app.recall.question import DEPTH, K1, B
+from app.recall.ranking import Sighting
 from app.recall.shape import Candidate, Shape
 
 # Retired facts that an arm brings at most: only those that meet the question well can lead to their heads.
@@ -254,15 +256,18 @@ def _candidates(shape: Shape) -> Statement:
     if shape.profile:
         similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
         cosine = case((_of_profile(found, shape.profile), similarity), else_=null())
-    ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
+    ranks: ColumnElement[Any] = literal_column("''::bytea", LargeBinary)
+    for place in range(shape.terms):
+        ranks = ranks.op("||")(func.float4send(func.ts_rank(_LABELS, found.c.terms, _term(place))))
     return Statement(
         select(
             asked.c.place,
-            # In the order of Candidate.
-            *_columns(found, ("held", "echo_id", "retired_at", *_OF_FACT, "term_length")),
+            # In the order of Candidate, and of Sighting in it.
+            *_columns(found, ("held", "term_length")),
             cosine.label("cosine"),
+            ranks.label("label_ranks"),
+            *_columns(found, (*_OF_FACT, "echo_id", "retired_at")),
             yields_to(found).label("yields_to"),
-            array(ranks, type_=REAL).label("label_ranks"),
         ).select_from(asked.join(found, true()))
     )
 
@@ -277,14 +282,17 @@ async def candidates(
 ) -> list[list[Candidate]]:
     """What the arms find for each of the questions. A fact that two arms find comes twice."""
     found: list[list[Candidate]] = [[] for _ in questions]
-    rows = await _candidates(shape).made(
-        conn, lambda place, *members: (place, Candidate._make(members)), **bound(shape, questions, parameters)
-    )
-    for place, candidate in rows:
-        found[place].append(candidate)
+
+    def take(place: int, held: str, length: int, cosine: float | None, ranks: bytes, *sighting: Any) -> None:
+        found[place].append(Candidate(held, length, cosine, ranks, Sighting._make(sighting)))
+
+    await _candidates(shape).made(conn, take, **bound(shape, questions, parameters))
     return found
 
 
-def occurrences(label_ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+def occurrences(rows: Sequence[Candidate], terms: int) -> NDArray[np.float64]:
     """How often terms occur in texts, as far as their weight labels tell: 0, 1, 2, 3.5 or 6."""
-    return np.round(label_ranks * _OCCURRENCES_PER_RANK, 1)
+    if not rows:
+        return np.zeros((0, terms))
+    by_text = np.frombuffer(b"".join(row.label_ranks for row in rows), ">f4").reshape(len(rows), -1)[:, :terms]
+    return np.round(by_text.astype(np.float64) * _OCCURRENCES_PER_RANK, 1)

@@ -174,13 +174,14 @@ def _given(asked: Question, direction: Direction | None, size: int) -> dict[str,
 
 def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: datetime) -> Found:
     rows = _each_once(rows)
-    everything = _measured(rows, asked)
-    likely = np.flatnonzero(everything.relevance >= LIKELY).tolist()
+    measured = _measured(rows, asked)
+    likely = np.flatnonzero(measured.relevance >= LIKELY).tolist()
     counted = Counter(rows[at].held for at in likely)
     shown = ("forgotten",) if wanted.retired else ()
     kept = [at for at, row in enumerate(rows) if row.held in shown or row.held not in _COUNTED_ONLY]
-    seen = [_sighting(rows[at]) for at in kept]
-    measured = Measures(**{name: getattr(everything, name)[kept] for name in Measures.__slots__})
+    seen = [rows[at].sighting for at in kept]
+    if len(kept) < len(rows):
+        measured = Measures(**{name: getattr(measured, name)[kept] for name in Measures.__slots__})
     ranks = places(seen, measured, now)
     return Found(
         asked=asked,
@@ -188,7 +189,7 @@ def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: date
         measured=measured,
         ranks=ranks,
         ranked=rank(seen, measured, ranks, wanted.precedence),
-        forgotten=frozenset(row.id for row in rows if row.held == "forgotten"),
+        forgotten=frozenset(row.sighting.id for row in rows if row.held == "forgotten"),
         held_back={
             "retired": counted["echo"] + counted["forgotten"],
             "scheduled": counted["scheduled"],
@@ -199,25 +200,10 @@ def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: date
 
 def _each_once(rows: Sequence[Candidate]) -> list[Candidate]:
     """The rows without those that a second arm brought again."""
-    return list({(row.id, row.echo_id): row for row in rows}.values())
+    return list({(row.sighting.id.int, row.sighting.echo_id): row for row in rows}.values())
 
 
 def _measured(rows: Sequence[Candidate], asked: Question) -> Measures:
     cosine = np.array([row.cosine for row in rows], np.float64)
     lengths = np.array([row.term_length for row in rows], np.float64)
-    terms = len(asked.terms)
-    ranks = np.array([row.label_ranks[:terms] for row in rows], np.float64).reshape(len(rows), terms)
-    return measure(cosine, lengths, arms.occurrences(ranks), asked)
-
-
-def _sighting(row: Candidate) -> Sighting:
-    return Sighting(
-        row.id,
-        row.scope,
-        row.subject,
-        row.observed_at,
-        row.recorded_at,
-        row.echo_id,
-        row.retired_at,
-        tuple(row.yields_to or ()),
-    )
+    return measure(cosine, lengths, arms.occurrences(rows, len(asked.terms)), asked)

@@ -1,12 +1,11 @@
 """What the statement of the candidates is made for, and what it brings."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
-from uuid import UUID
 
 from app.embedding import Profile
 from app.facts.visibility import Sight
+from app.recall.ranking import Sighting
 
 _PLACES = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -37,18 +36,11 @@ class Candidate(NamedTuple):
 
     `worded` and `near` are current facts, `echo` stands for a retired fact and names its head, `forgotten` is
     a retired fact that nothing stands for; `scheduled` and `expired` hold no longer or not yet. `label_ranks`
-    stand for the frequencies of the terms; see `occurrences`.
+    stand for the frequencies of the terms, four bytes each; see `occurrences`.
     """
 
     held: str
-    echo_id: UUID | None
-    retired_at: datetime | None
-    id: UUID
-    scope: str
-    subject: str | None
-    observed_at: datetime
-    recorded_at: datetime
     term_length: int
     cosine: float | None
-    yields_to: list[UUID] | None
-    label_ranks: list[float]
+    label_ranks: bytes
+    sighting: Sighting
