@@ -31,7 +31,7 @@ from app.recall.source import Frequencies, Name, Source
 
 BEAM = 8
 # Facts fetched for one name, and names looked up for one fact and in one step.
-MOST_MENTIONS = 32
+MOST_MENTIONS = 24
 MOST_NAMES_OF_A_FACT = 7
 MOST_NAMES = 96
 _KEPT_OF_A_STEP = 40
