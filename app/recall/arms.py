@@ -24,7 +24,6 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
-    or_,
     select,
     true,
     union_all,
@@ -37,6 +36,7 @@ from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import within
 from app.recall.asked import asked_by, bound, of_question
+from app.recall.moment import at_the_moment
 from app.recall.queries import yields_to
 from app.recall.question import DEPTH, K1, B
 from app.recall.ranking import Sighting
@@ -70,29 +70,6 @@ def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
         *within(c.scope, shape.sight),
         *(make() for name, make in filters.items() if name in shape.filters),
     ]
-
-
-def _at_the_moment(view: FromClause, *, retired: bool) -> list[ColumnElement[bool]]:
-    """What was true at `as_of` as the store saw it at `known_at`; intervals are half-open."""
-    as_of, known_at = (
-        bindparam("as_of", type_=_TIME),
-        bindparam("known_at", type_=_TIME),
-    )
-    c = view.c
-    held = [
-        c.kind != literal_column("'retraction'"),
-        c.recorded_at <= known_at,
-        c.valid_from <= as_of,
-        or_(c.valid_to.is_(None), c.valid_to > as_of),
-        or_(c.stale_at.is_(None), c.stale_at > known_at),
-    ]
-    if retired:
-        return [
-            *held,
-            c.superseded_by.is_not(None),
-            or_(c.retired_at > known_at, c.ended_at > as_of),
-        ]
-    return [*held, c.superseded_by.is_(None)]
 
 
 def _vector_of(view: FromClause, profile: Profile) -> ColumnElement[Any]:
@@ -242,7 +219,7 @@ def _findings(shape: Shape) -> list[Select[Any]]:
         return [
             arm
             for ended in (False, True)
-            for arm in _current(view, [*_filtered(view, shape), *_at_the_moment(view, retired=ended)], shape)
+            for arm in _current(view, [*_filtered(view, shape), *at_the_moment(view, retired=ended)], shape)
         ]
     view = facts_active.alias("f")
     findings = _current(view, _filtered(view, shape), shape) + _echoes(shape)

@@ -1,4 +1,4 @@
-"""Indexes of the facts that begin or end at a time of their own, so that recall counts those out of it at once."""
+"""Indexes of what depends on a moment: facts that begin or end at a time of their own, and retirements undone."""
 
 from migrations import execute
 
@@ -15,8 +15,10 @@ def upgrade() -> None:
             WHERE superseded_by IS NULL AND valid_from > recorded_at;
         CREATE INDEX facts_ending ON ledger.facts (namespace, valid_to)
             WHERE superseded_by IS NULL AND valid_to IS NOT NULL;
+        CREATE INDEX links_undone ON links (namespace, target_id)
+            WHERE demoted_at IS NOT NULL AND kind IN ('supersedes', 'amends');
     """)
 
 
 def downgrade() -> None:
-    execute("DROP INDEX ledger.facts_ending, ledger.facts_beginning")
+    execute("DROP INDEX links_undone, ledger.facts_ending, ledger.facts_beginning")

@@ -27,6 +27,7 @@ SEES_HISTORY = {
     "app.facts.reading": "history, and the answer that names what replaced a retired fact",
     "app.facts.storing": "it retires by the fact's id, whether or not the fact holds at this moment",
     "app.recall.arms": "recall as of another moment",
+    "app.recall.moment": "what held at another moment",
     "app.recall.queries": "recall tells what each result replaces",
     "app.subjects.queries": "a subject's history",
     "app.upkeep.checkup.damage": "damage is done to what was retired",

@@ -36,6 +36,29 @@ def test_what_the_memory_held_then_does_not_know_what_it_learned_later(memory: M
     ]
 
 
+def test_what_the_memory_held_then_does_not_know_that_a_retirement_was_undone_later(memory: Memory) -> None:
+    ilse = memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
+    memory.fact("The warden is Bodo.", subject="warden", valid_from="2022-06-01T00:00:00Z")
+    between = now()
+    memory.restore(ilse["id"], replace=True)
+
+    assert memory.recalled("who is the warden", known_at=between) == ["The warden is Bodo."]
+    assert memory.recalled("who is the warden", as_of="2021-03-01T00:00:00Z", known_at=between) == [
+        "The warden is Ilse."
+    ]
+    assert memory.recalled("who is the warden") == ["The warden is Ilse."]
+
+
+def test_what_the_memory_held_then_does_not_know_that_a_forgotten_fact_came_back(memory: Memory) -> None:
+    fact = memory.fact("The bridge toll is two crowns.")
+    memory.forget(fact["id"])
+    between = now()
+    memory.restore(fact["id"])
+
+    assert memory.recalled("bridge toll", known_at=between) == []
+    assert memory.recalled("bridge toll", known_at=now()) == ["The bridge toll is two crowns."]
+
+
 def test_before_anything_was_known_nothing_is_found(memory: Memory) -> None:
     before = now()
     memory.fact("The warden is Ilse.", subject="warden", valid_from="2020-01-01T00:00:00Z")
