@@ -1,5 +1,6 @@
 """Recall over several facts, against the store: each step of a chain is one statement."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,10 +9,11 @@ from typing import Any
 from app.analyzer import quoted
 from app.auth import Caller, tiers_from
 from app.db import Row
+from app.embedding import LocalEmbedder
 from app.facts.visibility import Sight, sight_of
 from app.recall import presenting, queries
 from app.recall.chains import Chain, follow
-from app.recall.evidence import Embed, Vocabulary
+from app.recall.evidence import Vocabulary
 from app.recall.paths import Mention
 from app.recall.question import Corpus
 from app.recall.schemas import RecallIn, ResultOut
@@ -24,8 +26,20 @@ _MOST = 100
 
 
 @lru_cache(maxsize=4)
-def _vocabulary(embed: Embed) -> Vocabulary:
-    return Vocabulary(embed)
+def _vocabulary(embedder: LocalEmbedder) -> Vocabulary:
+    return Vocabulary(embedder.embed_queries)
+
+
+@lru_cache(maxsize=1)
+def _of_words() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+async def _vocabulary_of(service: Service) -> Vocabulary:
+    """Single words are measured by static vectors, also where an endpoint embeds texts: it would be sent hundreds."""
+    if isinstance(service.embedder, LocalEmbedder):
+        return _vocabulary(service.embedder)
+    return _vocabulary(await asyncio.to_thread(_of_words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ async def results_by_chains(
     Raises EmbedderUnavailable.
     """
     store = _Store(service, caller.namespace, wanted.sight)
-    vocabulary = _vocabulary(service.embedder.embed_queries)
+    vocabulary = await _vocabulary_of(service)
     chains = await follow(ask.query, ask.hops, corpus, store, vocabulary, store.frequencies)
     likely = [chain for chain in chains if _relevance(chain) >= (ask.min_relevance or 0.0)]
     # Without a filter, every fact that a chain ends in is shown.

@@ -49,6 +49,18 @@ def test_without_the_embedder_the_words_answer_and_the_lack_is_named(
     assert answer["degraded"] == ["vector"]
 
 
+def test_chains_send_the_embedder_no_single_words(remote: Memory, model: OpenAIServer) -> None:
+    remote.fact("The Blue Heron is skippered by Ingrid Solberg.")
+    home = remote.fact("Ingrid Solberg lives in Tromvik.")
+    question = "Where does the skipper of the Blue Heron live?"
+    before = len(model.calls_to("embeddings"))
+
+    first = remote.recall(question, hops=2)["results"][0]
+
+    assert first["fact"]["id"] == home["id"]
+    assert [call.body["input"] for call in model.calls_to("embeddings")[before:]] == [[question]]
+
+
 def test_a_slow_embedder_does_not_hold_recall_up(remote: Memory, model: OpenAIServer) -> None:
     remote.fact("The copper kettle hides the spare key.")
     model.embeddings = "slow:25"
