@@ -33,7 +33,7 @@ BEAM = 8
 # Facts fetched for one name, and names looked up for one fact and in one step.
 MOST_MENTIONS = 24
 MOST_NAMES_OF_A_FACT = 7
-MOST_NAMES = 96
+MOST_NAMES = 64
 _KEPT_OF_A_STEP = 40
 
 # A name in the question counts like two words: a chain that starts elsewhere must make up for it.
