@@ -8,10 +8,11 @@ _STRIPES = 512
 
 
 def normalise_subject(subject: str) -> str:
-    """NFKC, case folded, trimmed and without invisible characters; empty where nothing visible is left."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", subject).casefold())
+    """NFKC, case folded, trimmed and without invisible characters; empty where nothing visible is left. Idempotent."""
+    folded = unicodedata.normalize("NFKC", subject).casefold()
     visible = (c for c in folded if unicodedata.category(c) not in {"Cf", "Cc"} or c in "\t\n")
-    return " ".join("".join(visible).split())
+    # Composed last: an invisible character may have kept a letter and its accent apart.
+    return " ".join(unicodedata.normalize("NFKC", "".join(visible)).split())
 
 
 def content_hash(normalised: str) -> bytes:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    TIMESTAMP,
     BigInteger,
     Boolean,
     Column,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     column,
     func,
     literal_column,
+    or_,
     select,
     true,
     union_all,
@@ -211,7 +213,14 @@ def loaded(view: FromClause, *more: ColumnElement[Any]) -> list[ColumnElement[An
     return [*fact_columns(view), *more]
 
 
-_asked_text = rows_of("asked", scopes=Text, hashes=LargeBinary)
+_asked_text = rows_of(
+    "asked",
+    scopes=Text,
+    subjects=Text,
+    hashes=LargeBinary,
+    as_events=Boolean,
+    moments=TIMESTAMP(timezone=True),
+)
 _text_match = (
     select(*loaded(facts_history))
     .select_from(with_use(facts_history))
@@ -219,9 +228,23 @@ _text_match = (
         facts_history.c.namespace == _NS,
         facts_history.c.content_hash == _asked_text.c.hashes,
         facts_history.c.scope == _asked_text.c.scopes,
+        facts_history.c.subject.is_not_distinct_from(_asked_text.c.subjects),
         facts_history.c.kind != literal_column("'retraction'"),
     )
-    .order_by(facts_history.c.superseded_by.is_(None).desc(), facts_history.c.recorded_at.desc())
+    # However many there are, the one that repeating the text would reaffirm must be among them.
+    .order_by(
+        facts_history.c.superseded_by.is_(None).desc(),
+        ((facts_history.c.kind == literal_column("'event'")) == _asked_text.c.as_events).desc(),
+        func.coalesce(
+            or_(
+                facts_history.c.valid_from == _asked_text.c.moments,
+                facts_history.c.observed_at == _asked_text.c.moments,
+            ),
+            literal_column("false"),
+        ).desc(),
+        facts_history.c.valid_to.is_(None).desc(),
+        facts_history.c.recorded_at.desc(),
+    )
     .limit(literal_column(str(_SAME_TEXT)))
     .lateral("same")
 )
@@ -263,12 +286,20 @@ _heads = Statement(
 async def load(conn: Connection, namespace: str, drafts: Sequence[Draft], ids: Sequence[UUID]) -> list[Fact]:
     """The facts that the drafts meet: the same text, the states at their addresses, and those named by id."""
     subjects = {(d.scope, subject) for d in drafts for subject in d.addresses if subject is not None}
-    texts = {(d.scope, d.content_hash) for d in drafts}
+    texts = {
+        (d.scope, subject, d.content_hash, d.kind == "event", d.valid_from or d.observed_at)
+        for d in drafts
+        for subject in d.addresses
+    }
+    scopes, at, hashes, as_events, moments = zip(*texts, strict=True) if texts else ((),) * 5
     rows = await _load.rows(
         conn,
         namespace=namespace,
-        scopes=[scope for scope, _ in texts],
-        hashes=[text for _, text in texts],
+        scopes=list(scopes),
+        subjects=list(at),
+        hashes=list(hashes),
+        as_events=list(as_events),
+        moments=list(moments),
         at_scopes=[scope for scope, _ in subjects],
         at_subjects=[subject for _, subject in subjects],
         ids=list(ids),

@@ -87,6 +87,24 @@ def test_the_same_text_in_another_scope_or_subject_is_another_fact(memory: Memor
     assert memory.remember("It is dark.", scope="a")["outcome"] == "created"
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_text_is_held_once_however_often_it_also_happened(memory: Memory, policy: str) -> None:
+    memory.policy(policy=policy)
+    note = memory.fact("The backup ran.")
+    memory.batch(*({"content": "The backup ran.", "kind": "event"} for _ in range(60)))
+
+    assert memory.remember("The backup ran.", status=200)["fact"]["id"] == note["id"]
+
+
+def test_a_text_is_held_once_however_many_subjects_share_it(memory: Memory) -> None:
+    notes = [{"content": "It is done.", "subject": f"task.{n}", "kind": "note"} for n in range(60)]
+    memory.batch(*notes)
+
+    again = memory.batch(*notes)
+
+    assert {item["outcome"] for item in again["items"]} == {"reaffirmed"}
+
+
 def test_what_an_observation_adds_is_kept_as_a_revision(memory: Memory) -> None:
     fact = memory.fact("Held.", tags=["a"], source={"tier": "observed"}, metadata={"x": 1})["id"]
 
@@ -129,6 +147,16 @@ def test_an_event_at_the_same_moment_is_the_same_event(memory: Memory) -> None:
     first, answer = pair(memory, "Migration ran.", "Migration ran.", kind="event", observed_at=when)
 
     assert (answer["outcome"], answer["fact"]["id"]) == ("reaffirmed", first)
+
+
+def test_an_event_at_the_same_moment_is_found_among_many(memory: Memory) -> None:
+    days = [f"2025-{month:02}-{day:02}T02:00:00Z" for month in (1, 2, 3) for day in range(1, 29)]
+    events = [{"content": "The backup ran.", "kind": "event", "observed_at": day} for day in days]
+    memory.batch(*events)
+
+    again = memory.batch(*events)
+
+    assert {item["outcome"] for item in again["items"]} == {"reaffirmed"}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -308,6 +336,8 @@ def test_the_held_state_is_found_however_many_facts_look_more_alike(memory: Memo
         ("ｃａｆｅ.opening", "CAFE.OPENING"),
         ("STRASSE", "straße"),
         (" a  b ", "A B"),
+        ("cafe\u200d\u0301", "café"),
+        ("a\u0345\u0301b", "A\u0345\u0301B"),
     ],
 )
 def test_a_subject_is_the_same_in_any_form(memory: Memory, one: str, same: str) -> None:
