@@ -13,12 +13,30 @@ from app.facts.decision import judge_state
 from app.facts.fact import Decision, Draft, Fact
 from app.facts.model import facts_active, links
 from app.facts.retiring import lock_and_load
+from app.facts.vocabulary import subject_aliases
 from app.facts.writing import Writing
 from app.upkeep.model import word
 
 _BATCH = 200
 
 _new, _old = facts_active.alias("new"), facts_active.alias("old")
+_mine, _theirs = subject_aliases.alias("mine"), subject_aliases.alias("theirs")
+_meant = select(_mine.c.subject).where(_mine.c.namespace == _new.c.namespace, _mine.c.alias == _new.c.subject)
+# All names of its subject: its own, the one that counts, and the aliases of either.
+_names = (
+    select(_new.c.subject)
+    .correlate(_new)
+    .union_all(
+        _meant.correlate(_new),
+        select(_theirs.c.alias)
+        .where(
+            _theirs.c.namespace == _new.c.namespace,
+            or_(_theirs.c.subject == _new.c.subject, _theirs.c.subject.in_(_meant.correlate(_new))),
+        )
+        .correlate(_new),
+    )
+    .scalar_subquery()
+)
 _met_before = exists(
     select(links.c.id).where(
         links.c.namespace == _new.c.namespace,
@@ -37,7 +55,7 @@ _arrived = Statement(
         and_(
             _old.c.namespace == _new.c.namespace,
             _old.c.scope == _new.c.scope,
-            _old.c.subject == _new.c.subject,
+            _old.c.subject == func.any(func.array(_names)),
             _old.c.kind == word("state"),
             tuple_(_old.c.valid_from, _old.c.recorded_at) < tuple_(_new.c.valid_from, _new.c.recorded_at),
         ),

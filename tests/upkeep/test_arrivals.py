@@ -48,6 +48,19 @@ def test_it_retires_what_stood_at_its_address(memory: Memory, database: Cluster)
     assert "became valid" in retired["reason"]
 
 
+@pytest.mark.parametrize(("before", "after"), [("billing", "payments"), ("payments", "billing")])
+def test_it_retires_what_stands_at_another_name_of_its_subject(
+    memory: Memory, database: Cluster, before: str, after: str
+) -> None:
+    old = memory.fact("Billing runs on Polar.", subject=before)
+    new = scheduled(memory, "Billing runs on Paddle.", subject=after)
+    memory.register("billing", aliases=["payments"])
+
+    time_passes(database, old, new)
+
+    assert memory.texts() == ["Billing runs on Paddle."]
+
+
 def test_before_its_time_it_changes_nothing(memory: Memory, database: Cluster) -> None:
     memory.fact("Billing runs on Polar.", subject="billing")
     scheduled(memory, "Billing runs on Paddle.", subject="billing")
