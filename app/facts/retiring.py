@@ -15,14 +15,13 @@ from app.errors import (
     TargetNewer,
 )
 from app.facts import lifecycle, queries, vocabulary
-from app.facts.addresses import content_hash, lock_key
+from app.facts.addresses import lock_key
 from app.facts.decision import EXPLICIT, check_proof, check_tier, find_target
-from app.facts.detection import normalise
 from app.facts.fact import Decision, Draft, Fact, Retired, Retirement
 from app.facts.schemas import AmendIn, SupersedeIn
 from app.facts.service import gather, inherit, remember
 from app.facts.working import Working
-from app.facts.writing import Writing, Written, status_at
+from app.facts.writing import Writing, Written, retraction_of, status_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,36 +122,12 @@ async def forget(conn: Connection, caller: Caller, id_: UUID, reason: str, reque
         return Forgotten(fact, already=True)
     fact = find_target(id_, working, caller)
     writing = Writing(caller, request_id, working)
-    draft = _retraction(fact, reason)
+    draft = retraction_of(fact, reason)
     moment = working.next_instant(max(now, fact.recorded_at), draft)
     entry = writing.append_retraction(draft, fact, moment)
     writing.retire(Retired(fact, EXPLICIT, reason, None, "forgotten"), entry, moment)
     await writing.flush(conn)
     return Forgotten(fact, already=False)
-
-
-def _retraction(fact: Fact, reason: str) -> Draft:
-    return Draft(
-        scope=fact.scope,
-        agent=None,
-        kind="retraction",
-        kind_declared=True,
-        subject=None,
-        content=reason,
-        content_hash=content_hash(normalise(reason)),
-        source_tier=fact.source_tier,
-        source_ref=None,
-        source_quote=None,
-        confidence=None,
-        tags=[],
-        metadata={},
-        valid_from=None,
-        valid_to=None,
-        observed_at=None,
-        terms={},
-        term_length=0,
-        terms_literal="",
-    )
 
 
 async def restore(
@@ -188,7 +163,7 @@ async def restore(
     writing = Writing(caller, request_id, working)
     moment = working.next_instant(now, likeness)
     undone = fact.superseded_by
-    replaced = [Retired(held, EXPLICIT, reason, None) for held in taken]
+    replaced = [Retired(held, EXPLICIT, reason, None) for held in [*taken, *working.stale_with_same_text(likeness)]]
     for claim in replaced:
         writing.retire(claim, fact, moment)
     writing.log("restored", fact, undone=str(undone))
@@ -201,7 +176,7 @@ async def restore(
 
 def _likeness(fact: Fact) -> Draft:
     """A draft at the fact's own place, by which what stands there now is found."""
-    draft = _retraction(fact, fact.content)
+    draft = retraction_of(fact, fact.content)
     draft.kind, draft.subject, draft.content_hash = fact.kind, fact.subject, fact.content_hash
     return draft
 

@@ -75,6 +75,10 @@ class Working:
                 return fact
         return None
 
+    def stale_with_same_text(self, draft: Draft) -> list[Fact]:
+        """Stale digests in the draft's words at its address: nothing that holds, but there."""
+        return [fact for fact in self._with_same_text(draft) if fact.status == "stale"]
+
     def current_states(self, draft: Draft) -> list[Fact]:
         """The current states at the draft's address, oldest first."""
         held = self._at_same_subject(draft)

@@ -12,8 +12,12 @@ from app.audit.queries import Event, record
 from app.auth import Caller
 from app.db import Connection, Overtaken
 from app.facts import storing
+from app.facts.addresses import content_hash
+from app.facts.detection import normalise
 from app.facts.fact import Decision, Doubt, Draft, Fact, Retired
 from app.facts.working import Working
+
+_WRITTEN_ANEW = "written_anew/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class Writing:
         return Written(fact, decision, doubt_links)
 
     def _create(self, draft: Draft, decision: Decision, moment: datetime) -> Fact:
+        for stale in self.working.stale_with_same_text(draft):
+            self._end(stale, "The same text was written anew.", moment)
         id_ = uuid7()
         chain_id = decision.retires[0].fact.chain_id if decision.retires else id_
         fact = self._fact(draft, id_, chain_id, moment)
@@ -119,6 +125,11 @@ class Writing:
         entry = self._fact(draft, uuid7(), fact.chain_id, moment)
         self._insert(entry, draft)
         return entry
+
+    def _end(self, stale: Fact, reason: str, moment: datetime) -> None:
+        """Retire a stale digest, which would be in the way of its own words."""
+        entry = self.append_retraction(retraction_of(stale, reason), stale, moment)
+        self.retire(Retired(stale, _WRITTEN_ANEW, reason, None, "forgotten"), entry, moment)
 
     def _reaffirm(self, draft: Draft, fact: Fact, moment: datetime) -> None:
         seen = draft.observed_at or moment
@@ -223,6 +234,31 @@ class Writing:
                 [{"namespace": namespace, "fact_id": id_, "new_tags": tags} for id_, tags in self.tags.items()],
             )
             await record(conn, self.events)
+
+
+def retraction_of(fact: Fact, reason: str) -> Draft:
+    """The entry that ends a fact's life without replacement, on its way to become one."""
+    return Draft(
+        scope=fact.scope,
+        agent=None,
+        kind="retraction",
+        kind_declared=True,
+        subject=None,
+        content=reason,
+        content_hash=content_hash(normalise(reason)),
+        source_tier=fact.source_tier,
+        source_ref=None,
+        source_quote=None,
+        confidence=None,
+        tags=[],
+        metadata={},
+        valid_from=None,
+        valid_to=None,
+        observed_at=None,
+        terms={},
+        term_length=0,
+        terms_literal="",
+    )
 
 
 def _text_at_address(fact: Fact) -> tuple[str, str | None, bytes]:

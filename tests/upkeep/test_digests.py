@@ -56,6 +56,30 @@ def test_a_stale_digest_is_written_anew_from_what_is_current(
     assert job["counts"]["rewritten"] == 1
 
 
+def test_the_words_of_a_stale_digest_may_be_remembered(memory: Memory, sources: list[Any]) -> None:
+    (digest,) = memory.current(kind="digest")
+    memory.supersede(sources[0]["id"], content=CACTUS)
+    assert memory.standing(digest["id"]) == ["stale"]
+
+    said = memory.fact(BOTH)
+
+    assert said["kind"] == "note"
+    assert BOTH in memory.texts()
+
+
+def test_the_words_of_a_stale_digest_may_be_restored(memory: Memory, bench: Bench, server: OpenAIServer) -> None:
+    said = memory.fact(BOTH)
+    memory.forget(said["id"])
+    sources = [memory.fact(FERN), memory.fact(WATERED)]
+    server.replies = digesting(BOTH, FERN, WATERED)
+    bench.attempt(memory, "consolidate")
+    memory.supersede(sources[0]["id"], content=CACTUS)
+
+    memory.restore(said["id"])
+
+    assert memory.standing(said["id"]) == ["active"]
+
+
 def test_only_what_is_current_is_shown_for_it(
     memory: Memory, bench: Bench, server: OpenAIServer, sources: list[Any]
 ) -> None:
