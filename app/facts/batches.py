@@ -65,12 +65,10 @@ class BatchIn(BaseModel):
 def drafts_of(body: BatchIn, caller: Caller) -> list[Draft | AppError]:
     """A draft for each item, or why there is none. In an atomic batch the first refusal is raised."""
     results: list[Draft | AppError] = []
-    position = 0
     for index, item in enumerate(body.facts):
         try:
             draft = _draft(item, index, caller)
-            draft.position = position
-            position += 1
+            draft.position = index
             results.append(draft)
         except AppError as error:
             if body.atomic:

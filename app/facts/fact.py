@@ -64,8 +64,8 @@ class Fact:
 class Draft:
     """A statement that was checked, analysed and embedded, before it meets what the ledger holds.
 
-    `position` is its place in the batch; `selective` are its rare terms, by which its neighbours are found;
-    `aliases` are other names of its subject, under which facts may have been written before.
+    `position` is its place in the batch, refused items included; `selective` are its rare terms, by which its
+    neighbours are found; `aliases` are other names of its subject, under which facts may have been written before.
     """
 
     scope: str

@@ -139,7 +139,7 @@ async def remember_batch(
     await preparing.embed(running, drafts)
 
     async def work(conn: Any) -> Answer:
-        written = iter(await service.remember(conn, caller, drafts, request_id, atomic=body.atomic))
+        written = iter(await service.remember(conn, caller, drafts, request_id, atomic=body.atomic, batch=True))
         outcomes = [item if isinstance(item, Exception) else next(written) for item in results]
         return Answer(200, batch_out(outcomes, request.url.path, request_id or ""))
 

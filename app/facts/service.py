@@ -23,12 +23,18 @@ _WHOLE_SCOPE = "*"
 
 
 async def remember(
-    conn: Connection, caller: Caller, drafts: Sequence[Draft], request_id: str | None, *, atomic: bool = True
+    conn: Connection,
+    caller: Caller,
+    drafts: Sequence[Draft],
+    request_id: str | None,
+    *,
+    atomic: bool = True,
+    batch: bool = False,
 ) -> list[Written | AppError]:
     """Write statements in order, each seeing what the ones before it did.
 
     With `atomic` the first refusal is raised and nothing is written; without, a refused statement's place in the
-    list holds its error.
+    list holds its error. In a `batch` an error says which item it is about.
     """
     rules, now = await queries.rules_of(conn, caller.namespace)
     refused = await vocabulary.resolve(conn, caller.namespace, drafts, rules)
@@ -41,8 +47,10 @@ async def remember(
                 raise refused[draft.position]
             decision = decide(draft, working, rules, caller, now)
         except AppError as error:
+            if batch:
+                locate(error, draft.position)
             if atomic:
-                raise located(error, draft.position, len(drafts)) from None
+                raise
             results.append(error)
         else:
             results.append(writing.carry_out(draft, decision, now))
@@ -50,12 +58,10 @@ async def remember(
     return results
 
 
-def located(error: AppError, position: int, size: int) -> AppError:
-    """The error, saying which item of a batch it is about."""
-    if size > 1:
-        error.extensions = {**error.extensions, "index": position}
-        error.pointer = f"/facts/{position}{error.pointer}"
-    return error
+def locate(error: AppError, position: int) -> None:
+    """Let an error say which item of a batch it is about."""
+    error.extensions = {**error.extensions, "index": position}
+    error.pointer = f"/facts/{position}{error.pointer}"
 
 
 async def gather(

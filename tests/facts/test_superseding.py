@@ -1,5 +1,7 @@
 """A fact is replaced once, by what is current, and every retirement can be followed and explained."""
 
+from typing import Any
+
 import pytest
 
 from tests.clients import NEVER, Memory
@@ -387,6 +389,21 @@ def test_a_batch_may_go_back_to_what_it_replaced(memory: Memory) -> None:
     assert memory.standing(*ids) == ["superseded"] * 4 + ["active"]
     assert [fact["id"] for fact in memory.history(held)["facts"]] == ids
     assert memory.texts() == ["Theme is dark."]
+
+
+@pytest.mark.parametrize("before", [[], [None], ["Fine.", ""]])
+def test_a_refused_item_of_a_batch_is_named_whatever_else_the_batch_holds(memory: Memory, before: list[Any]) -> None:
+    held = memory.fact("Held.")["id"]
+    bad = {"content": "One.", "supersedes": [held], "reason": "Changed.", "evidence": "Two."}
+
+    partly = memory.batch(*before, bad, atomic=False, status=200)
+    whole = memory.batch(*(item for item in before if item), bad, status=422)
+
+    refused = partly["items"][-1]
+    assert (refused["index"], refused["problem"]["index"]) == (len(before), len(before))
+    assert refused["problem"]["errors"][0]["pointer"] == f"/facts/{len(before)}/evidence"
+    at = sum(bool(item) for item in before)
+    assert (whole["index"], whole["errors"][0]["pointer"]) == (at, f"/facts/{at}/evidence")
 
 
 def test_two_items_of_a_batch_cannot_replace_the_same_fact(memory: Memory) -> None:
