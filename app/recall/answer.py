@@ -12,7 +12,7 @@ from app.facts.visibility import sight_of
 from app.recall import presenting, queries
 from app.recall.ranking import Ranked
 from app.recall.relevance import LIKELY
-from app.recall.schemas import RecallIn, ReplacedOut, ResultOut
+from app.recall.schemas import MOST_RESULTS, RecallIn, ReplacedOut, ResultOut
 from app.recall.search import Found
 
 
@@ -29,17 +29,23 @@ class Line(NamedTuple):
 
 def lines_of(found: Found, ask: RecallIn) -> tuple[list[Line], int]:
     """The first lines of the list, and how many candidates were not relevant enough."""
+    most = _lines_needed(ask)
     floor = ask.min_relevance or 0.0
     kept = [one for one in found.ranked if one.relevance >= floor] if floor else found.ranked
     lines: list[Line] = []
     for one in kept:
-        if len(lines) >= ask.k:
+        if len(lines) >= most:
             break
         if one.id not in found.forgotten:
             lines.append(Line(one))
         if "retired" in ask.include:
             lines.extend(Line(one, echo) for echo in _worth_showing(one, found))
-    return lines[: ask.k], len(found.ranked) - len(kept)
+    return lines[:most], len(found.ranked) - len(kept)
+
+
+def _lines_needed(ask: RecallIn) -> int:
+    # Chains may bring a fact to the top from any place of the list, and the retired facts below it come along.
+    return MOST_RESULTS if ask.hops > 1 and "retired" in ask.include else ask.k
 
 
 def _worth_showing(one: Ranked, found: Found) -> list[int]:
@@ -94,10 +100,13 @@ async def facts_of(conn: Connection, caller: Caller, pages: Sequence[Page]) -> F
     )
 
 
-def results_of(page: Page, facts: Facts) -> list[ResultOut]:
-    """The results of a page. A fact that was retired since it was found is left out, with all below it."""
-    results = (_result(line, page, facts) for line in page.lines)
-    return [result for result in results if result is not None]
+def results_of(page: Page, facts: Facts) -> list[tuple[UUID, ResultOut]]:
+    """The results of a page, each with the id of the fact whose place it shares: its own, or that of its head.
+
+    A fact that was retired since it was found is left out, with all below it.
+    """
+    results = ((line.id, _result(line, page, facts)) for line in page.lines)
+    return [(id_, result) for id_, result in results if result is not None]
 
 
 def _result(line: Line, page: Page, facts: Facts) -> ResultOut | None:

@@ -60,7 +60,7 @@ _OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
 def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
     c = view.c
     filters: dict[str, Callable[[], ColumnElement[bool]]] = {
-        "subject": lambda: c.subject == bindparam("subject", type_=Text),
+        "subjects": lambda: c.subject == bindparam("subjects", type_=ARRAY(Text)).any_(),
         "kinds": lambda: c.kind == bindparam("kinds", type_=ARRAY(Text)).any_(),
         "tags": lambda: c.tags.contains(bindparam("tags", type_=ARRAY(Text))),
         "tiers": lambda: c.source_tier == bindparam("tiers", type_=ARRAY(Text)).any_(),

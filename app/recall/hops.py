@@ -97,7 +97,7 @@ async def results_by_chains(
 def _is_wanted(fact: Row, wanted: Wanted) -> bool:
     """Whether the fact that a chain ends in passes the filters; those on the way need not."""
     return (
-        (wanted.subject is None or fact["subject"] == wanted.subject)
+        (wanted.subjects is None or fact["subject"] in wanted.subjects)
         and (not wanted.kinds or fact["kind"] in wanted.kinds)
         and (not wanted.tags or set(wanted.tags) <= set(fact["tags"]))
         and (wanted.min_tier is None or fact["source_tier"] in tiers_from(wanted.min_tier))

@@ -68,7 +68,9 @@ class _Filters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    subject: Subject | None = Field(default=None, description="Only facts at this address.")
+    subject: Subject | None = Field(
+        default=None, description="Only facts at this address, whatever its case, or an alias of it."
+    )
     min_tier: Tier | None = Field(default=None, description="Only facts from a source trusted at least this much.")
     as_of: Instant | None = Field(
         default=None,
@@ -233,7 +235,8 @@ class AppliedOut(BaseModel):
     known_at: Instant | None
     weights: dict[str, float] | None = Field(
         description="With `explain`: score = sum of weight / (60 + place) over the arms; `echo` multiplies "
-        "the score of a fact that a retired one led to."
+        "the score of a fact that a retired one led to. A fact that was moved, by the order of scopes or below one "
+        "that is newer or more trusted, has the score of the place that it came to."
     )
     terms: list[TermOut] | None = Field(description="With `explain`: the terms asked for.")
 

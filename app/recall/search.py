@@ -33,12 +33,15 @@ _COUNTED_ONLY = ("scheduled", "expired", "forgotten")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search is for: whose facts, which, at what moment (`as_of` and `known_at` come together)."""
+    """What a search is for: whose facts, which, at what moment (`as_of` and `known_at` come together).
+
+    `subjects` are the names of one subject, any of which will do.
+    """
 
     namespace: str
     sight: tuple[Sight, Mapping[str, Any]]
     precedence: tuple[str, ...] = ()
-    subject: str | None = None
+    subjects: tuple[str, ...] | None = None
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     min_tier: Tier | None = None
@@ -50,7 +53,7 @@ class Wanted:
     def filters(self) -> dict[str, Any]:
         """The filters that are set, by the names that the statement knows."""
         given = {
-            "subject": self.subject,
+            "subjects": list(self.subjects) if self.subjects else None,
             "kinds": list(self.kinds) if self.kinds else None,
             "tags": list(self.tags) if self.tags else None,
             "tiers": tiers_from(self.min_tier) if self.min_tier else None,
@@ -132,7 +135,7 @@ def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
     if wanted.as_of is not None:
         return corpus.everywhere <= _FEW_IN_THE_PAST
     few = corpus.facts <= FEW_FACTS or corpus.facts < math.sqrt(DEPTH * _INDEX_STEP * corpus.everywhere)
-    return few or wanted.subject is not None
+    return few or wanted.subjects is not None
 
 
 def _is_short(rows: Sequence[Candidate], sought: Sought) -> bool:

@@ -1,15 +1,18 @@
 """Recall: the rules between questions and their answers."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 from app.analyzer import Word, query_words
 from app.auth import Caller
 from app.db import Connection
 from app.embedding import EmbedderUnavailable
+from app.facts import vocabulary
 from app.facts.visibility import sight_of
 from app.recall import context, presenting
 from app.recall.answer import Page, facts_of, lines_of, results_of
@@ -41,7 +44,7 @@ class _Asking:
     wanted: Wanted
     direction: Direction | None = None
     found: Found | None = None
-    results: list[ResultOut] = field(default_factory=list)
+    results: list[tuple[UUID, ResultOut]] = field(default_factory=list)
     below: int = 0
     degraded: list[str] = field(default_factory=list)
 
@@ -63,6 +66,7 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
     spent = await _direct(service, askings, allowance)
     waiting = [asking for asking in askings if asking.words]
     async with service.database.reading() as conn:
+        await _name(conn, caller, waiting)
         corpora = await _corpora(conn, caller, waiting, allowance - spent)
         await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent)
     by_chains = [await _follow(service, caller, asking, corpora, allowance) for asking in askings]
@@ -90,9 +94,18 @@ async def _follow(
     return []
 
 
-def _chains_first(chained: Sequence[ResultOut], direct: Sequence[ResultOut], most: int) -> list[ResultOut]:
+def _chains_first(chained: Sequence[ResultOut], direct: Sequence[tuple[UUID, ResultOut]], most: int) -> list[ResultOut]:
+    """What chains lead to, then the rest; retired facts stay right below what replaced them."""
     reached = {result.fact.id for result in chained}
-    return [*chained, *(result for result in direct if result.fact.id not in reached)][:most]
+    below: defaultdict[UUID, list[ResultOut]] = defaultdict(list)
+    rest: list[ResultOut] = []
+    for head, result in direct:
+        if head not in reached:
+            rest.append(result)
+        elif result.fact.id != head:
+            below[head].append(result)
+    first = (one for result in chained for one in (result, *below[result.fact.id]))
+    return [*first, *rest][:most]
 
 
 def _asking(caller: Caller, ask: RecallIn, now: datetime) -> _Asking:
@@ -102,7 +115,7 @@ def _asking(caller: Caller, ask: RecallIn, now: datetime) -> _Asking:
         namespace=caller.namespace,
         sight=sight_of(caller.reads, scopes),
         precedence=tuple(scopes or ()),
-        subject=ask.subject,
+        subjects=(ask.subject,) if ask.subject else None,
         kinds=tuple(ask.kinds) if ask.kinds else None,
         tags=tuple(ask.tags) if ask.tags else None,
         min_tier=ask.min_tier,
@@ -133,6 +146,17 @@ async def _direct(service: Service, askings: Sequence[_Asking], allowance: float
             # A row of zeros says that the text has no vector.
             asking.direction = Direction(profile, vector) if profile and vector.any() else None
     return asyncio.get_running_loop().time() - started
+
+
+async def _name(conn: Connection, caller: Caller, askings: Sequence[_Asking]) -> None:
+    """Let the questions that ask for a subject find it by any of its names."""
+    asked = {asking.ask.subject for asking in askings if asking.ask.subject is not None}
+    if not asked:
+        return
+    names = await vocabulary.addresses(conn, caller.namespace, sorted(asked))
+    for asking in askings:
+        if asking.ask.subject is not None:
+            asking.wanted = replace(asking.wanted, subjects=tuple(names[asking.ask.subject]))
 
 
 async def _corpora(conn: Connection, caller: Caller, askings: Sequence[_Asking], left: float) -> dict[str, Corpus]:
@@ -224,16 +248,17 @@ def _answer(asking: _Asking, results: list[ResultOut]) -> RecallOut:
     ask, found = asking.ask, asking.found
     framed = ask.format == "context"
     shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
+    beyond = len(results) - len(shown)
     held_back = found.held_back if found else {}
     return RecallOut.model_construct(
         results=shown,
-        context=context.block(shown) if framed else None,
+        context=context.block(shown, beyond) if framed else None,
         suppressed=SuppressedOut.model_construct(
             retired=held_back.get("retired", 0),
             scheduled=held_back.get("scheduled", 0),
             expired=held_back.get("expired", 0),
             below_min_relevance=asking.below,
-            beyond_max_tokens=len(results) - len(shown),
+            beyond_max_tokens=beyond,
         ),
         degraded=asking.degraded,
         applied=presenting.applied_out(ask, asking.scopes, found.asked if found else None),

@@ -33,6 +33,15 @@ def test_a_block_of_nothing_says_so(memory: Memory) -> None:
     assert "(nothing is known about this)" in memory.recall("anything", format="context")["context"]
 
 
+def test_a_block_without_room_does_not_say_that_nothing_is_known(memory: Memory) -> None:
+    memory.fact("Standup is at 9:30.")
+
+    answer = memory.recall("when is standup", format="context", max_tokens=1)
+
+    assert answer["suppressed"]["beyond_max_tokens"] == 1
+    assert "(what is known about this does not fit)" in answer["context"]
+
+
 def test_max_tokens_keeps_the_first_results_and_counts_the_rest(memory: Memory) -> None:
     memory.batch(*({"content": f"Crate {n} holds bolts and {'many ' * 20}nuts"} for n in range(10)))
     whole = memory.recalled("crate of bolts", k=10)

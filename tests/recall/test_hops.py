@@ -59,3 +59,14 @@ def test_chains_are_not_followed_into_the_past_and_the_answer_says_so(memory: Me
     answer = memory.recall("mayor of the skipper's town", hops=2, as_of="2999-01-01T00:00:00Z")
 
     assert answer["degraded"] == ["hops"]
+
+
+def test_a_retired_fact_stands_right_below_what_replaced_it_in_a_list_of_chains_too(memory: Memory) -> None:
+    ids = _crew(memory)
+    memory.supersede(ids["home"], content="Ingrid Solberg lives in Havnes.")
+    question = "Where does Ingrid Solberg, the skipper of the Blue Heron, live: in Tromvik?"
+
+    shown = memory.recalled(question, hops=2, include=["retired"])
+
+    assert "Ingrid Solberg lives in Tromvik." in shown
+    assert shown.index("Ingrid Solberg lives in Tromvik.") == shown.index("Ingrid Solberg lives in Havnes.") + 1

@@ -137,6 +137,18 @@ def test_facts_written_before_an_alias_are_its_subjects_now(memory: Memory) -> N
     assert memory.restore(old, status=409)["head"] == answer["fact"]["id"]
 
 
+def test_recall_finds_the_facts_of_a_subject_by_any_of_its_names(memory: Memory) -> None:
+    memory.fact("The walls are dark.", subject="colours", kind="note")
+    memory.register("theme", aliases=["colours"])
+    memory.fact("The doors are light.", subject="theme")
+    memory.fact("The roof is red.", subject="roof")
+
+    for name in ("theme", "COLOURS"):
+        for hops in (1, 2):
+            found = memory.recalled("the colour of walls, doors and the roof", subject=name, hops=hops)
+            assert sorted(found) == ["The doors are light.", "The walls are dark."]
+
+
 def test_an_alias_belongs_to_one_subject(memory: Memory) -> None:
     memory.register("theme", aliases=["colours"])
     memory.register("depot")
