@@ -51,6 +51,7 @@ def decide(draft: Draft, working: Working, rules: Rules, caller: Caller, now: da
         _retire_as_told(draft, decision, working, rules, caller, same)
     if same is not None:
         decision.reaffirms = same
+        _warn_of_later_start(draft, same, decision)
         return decision
     if _starts_later(draft, now):
         decision.warnings.append(("scheduled", "It becomes current at `valid_from`; until then it retires nothing."))
@@ -72,6 +73,13 @@ def _begins(draft: Draft, now: datetime) -> datetime:
 
 def _starts_later(draft: Draft, now: datetime) -> bool:
     return draft.valid_from is not None and draft.valid_from > now
+
+
+def _warn_of_later_start(draft: Draft, same: Fact, decision: Decision) -> None:
+    if draft.kind != "event" and draft.valid_from is not None and draft.valid_from < same.valid_from:
+        since = same.valid_from.isoformat(timespec="seconds").replace("+00:00", "Z")
+        detail = f"It is held from {since} on, and that stays. Forget it and remember it again to let it begin earlier."
+        decision.warnings.append(("begins_later", detail))
 
 
 # --- Told to retire --------------------------------------------------------------------------------------------

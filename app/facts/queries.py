@@ -7,12 +7,10 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
-    TIMESTAMP,
     BigInteger,
     Boolean,
     Column,
     ColumnElement,
-    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -22,16 +20,13 @@ from sqlalchemy import (
     column,
     func,
     literal_column,
-    or_,
     select,
-    true,
-    union_all,
 )
 from sqlalchemy.sql import FromClause
 from sqlalchemy.sql.selectable import NamedFromClause
 
 from app.db import Connection, Row, Statement
-from app.facts.fact import Draft, Fact, Rules
+from app.facts.fact import Fact, Rules
 from app.facts.model import (
     chains,
     fact_use,
@@ -49,8 +44,6 @@ _namespaces = Table(
     Column("closed_vocabulary", Boolean),
 )
 _NS = bindparam("namespace", type_=Text)
-_SAME_TEXT = 50
-_SAME_ADDRESS = 100
 
 
 def array_of(name: str, kind: Any) -> ColumnElement[Any]:
@@ -213,64 +206,6 @@ def loaded(view: FromClause, *more: ColumnElement[Any]) -> list[ColumnElement[An
     return [*fact_columns(view), *more]
 
 
-_asked_text = rows_of(
-    "asked",
-    scopes=Text,
-    subjects=Text,
-    hashes=LargeBinary,
-    as_events=Boolean,
-    moments=TIMESTAMP(timezone=True),
-)
-_text_match = (
-    select(*loaded(facts_history))
-    .select_from(with_use(facts_history))
-    .where(
-        facts_history.c.namespace == _NS,
-        facts_history.c.content_hash == _asked_text.c.hashes,
-        facts_history.c.scope == _asked_text.c.scopes,
-        facts_history.c.subject.is_not_distinct_from(_asked_text.c.subjects),
-        facts_history.c.kind != literal_column("'retraction'"),
-    )
-    # However many there are, the one that repeating the text would reaffirm must be among them.
-    .order_by(
-        facts_history.c.superseded_by.is_(None).desc(),
-        ((facts_history.c.kind == literal_column("'event'")) == _asked_text.c.as_events).desc(),
-        func.coalesce(
-            or_(
-                facts_history.c.valid_from == _asked_text.c.moments,
-                facts_history.c.observed_at == _asked_text.c.moments,
-            ),
-            literal_column("false"),
-        ).desc(),
-        facts_history.c.valid_to.is_(None).desc(),
-        facts_history.c.recorded_at.desc(),
-    )
-    .limit(literal_column(str(_SAME_TEXT)))
-    .lateral("same")
-)
-_asked_address = rows_of("address", at_scopes=Text, at_subjects=Text)
-_address_match = (
-    select(*loaded(facts_active))
-    .select_from(with_use(facts_active))
-    .where(
-        facts_active.c.namespace == _NS,
-        facts_active.c.scope == _asked_address.c.at_scopes,
-        facts_active.c.subject == _asked_address.c.at_subjects,
-        facts_active.c.kind == literal_column("'state'"),
-    )
-    .order_by(facts_active.c.recorded_at.desc(), facts_active.c.id.desc())
-    .limit(literal_column(str(_SAME_ADDRESS)))
-    .lateral("held")
-)
-_load = Statement(
-    union_all(
-        select(_text_match).select_from(_asked_text.join(_text_match, true())),
-        select(_address_match).select_from(_asked_address.join(_address_match, true())),
-        select(*loaded(facts_history))
-        .select_from(with_use(facts_history))
-        .where(facts_history.c.namespace == _NS, facts_history.c.id == func.any(array_of("ids", Uuid))),
-    )
-)
 _heads = Statement(
     select(*loaded(facts_history), chains.c.chain_id.label("of_chain"))
     .select_from(
@@ -281,30 +216,6 @@ _heads = Statement(
     )
     .where(facts_history.c.namespace == _NS, chains.c.chain_id == func.any(array_of("chain_ids", Uuid)))
 )
-
-
-async def load(conn: Connection, namespace: str, drafts: Sequence[Draft], ids: Sequence[UUID]) -> list[Fact]:
-    """The facts that the drafts meet: the same text, the states at their addresses, and those named by id."""
-    subjects = {(d.scope, subject) for d in drafts for subject in d.addresses if subject is not None}
-    texts = {
-        (d.scope, subject, d.content_hash, d.kind == "event", d.valid_from or d.observed_at)
-        for d in drafts
-        for subject in d.addresses
-    }
-    scopes, at, hashes, as_events, moments = zip(*texts, strict=True) if texts else ((),) * 5
-    rows = await _load.rows(
-        conn,
-        namespace=namespace,
-        scopes=list(scopes),
-        subjects=list(at),
-        hashes=list(hashes),
-        as_events=list(as_events),
-        moments=list(moments),
-        at_scopes=[scope for scope, _ in subjects],
-        at_subjects=[subject for _, subject in subjects],
-        ids=list(ids),
-    )
-    return [to_fact(row) for row in rows]
 
 
 async def heads_of(conn: Connection, namespace: str, chain_ids: Sequence[UUID]) -> dict[UUID, Fact]:

@@ -14,7 +14,7 @@ from app.errors import (
     SelfSupersede,
     TargetNewer,
 )
-from app.facts import lifecycle, queries, vocabulary
+from app.facts import lifecycle, nearby, queries, vocabulary
 from app.facts.addresses import lock_key
 from app.facts.decision import EXPLICIT, check_proof, check_tier, find_target
 from app.facts.fact import Decision, Draft, Fact, Retired, Retirement
@@ -108,7 +108,7 @@ async def lock_and_load(conn: Connection, caller: Caller, ids: list[UUID]) -> Wo
     places = await queries.places_of(conn, caller.namespace, ids)
     await queries.lock(conn, [lock_key(caller.namespace, scope, place) for scope, place in places])
     working = Working()
-    working.hold(await queries.load(conn, caller.namespace, [], ids))
+    working.hold(await nearby.load(conn, caller.namespace, [], ids))
     await lifecycle.load_heads(conn, caller.namespace, working)
     return working
 

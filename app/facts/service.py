@@ -74,7 +74,7 @@ async def gather(
         places.update(await queries.places_of(conn, namespace, ids))
     await queries.lock(conn, [lock_key(namespace, scope, place) for scope, place in places])
     working = Working()
-    working.hold(await queries.load(conn, namespace, drafts, ids))
+    working.hold(await nearby.load(conn, namespace, drafts, ids))
     await load_heads(conn, namespace, working)
     if rules.policy != "explicit" and not named:
         await _load_neighbours(conn, namespace, working, drafts)

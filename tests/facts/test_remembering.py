@@ -134,6 +134,15 @@ def test_an_observation_that_says_less_adds_nothing(memory: Memory) -> None:
     assert answer["fact"]["confidence"] == 0.9
 
 
+def test_an_earlier_beginning_of_what_is_held_is_not_dropped_without_a_word(memory: Memory) -> None:
+    held = memory.fact("The head office is in Graz.", subject="office")
+
+    again = memory.remember("The head office is in Graz.", subject="office", valid_from="2020-01-01T00:00:00Z")
+
+    assert again["fact"]["valid_from"] == held["valid_from"]
+    assert [warning["code"] for warning in again["warnings"]] == ["begins_later"]
+
+
 def test_an_event_may_happen_again(memory: Memory) -> None:
     first, answer = pair(memory, "Migration ran.", "Migration ran.", kind="event")
 

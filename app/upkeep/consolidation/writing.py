@@ -9,6 +9,7 @@ from uuid import UUID
 from app.analyzer import analyze, tsvector_literal
 from app.auth import TIERS, Caller, Scopes, Tier, rank
 from app.db import Connection
+from app.facts import nearby
 from app.facts import queries as facts
 from app.facts.addresses import content_hash, lock_key
 from app.facts.detection import normalise
@@ -102,7 +103,7 @@ async def hold(
     await facts.lock(conn, [lock_key(namespace, scope, place) for scope, place in places])
     await queries.lock_rows(conn, namespace, named)
     working = Working()
-    working.hold(await facts.load(conn, namespace, drafts, named))
+    working.hold(await nearby.load(conn, namespace, drafts, named))
     await load_heads(conn, namespace, working)
     contested, judged = await queries.contested_pairs(conn, namespace, ids)
     shown = {id_: working.facts[id_] for id_ in ids if id_ in working.facts}

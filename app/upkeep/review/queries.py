@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Integer, Text, Uuid, and_, bindparam, or_, select
 
 from app.db import Connection, Statement
-from app.facts import queries as facts
+from app.facts import nearby
 from app.facts.model import facts_history, links
 from app.upkeep.model import word
 from app.upkeep.review.checks import Claim
@@ -49,7 +49,7 @@ async def claims(conn: Connection, namespace: str, scope: str | None, after: UUI
     """Retirements that stand, in the order of their links, with both facts."""
     rows = await _page.rows(conn, namespace=namespace, scope=scope, after=after, limit=limit)
     ids = list({row[end] for row in rows for end in ("source_id", "target_id")})
-    held = {fact.id: fact for fact in await facts.load(conn, namespace, [], ids)}
+    held = {fact.id: fact for fact in await nearby.load(conn, namespace, [], ids)}
     return [
         Claim(
             link_id=row["id"],
