@@ -34,7 +34,9 @@ from app.facts.queries import array_of, loaded, rows_of, to_fact, with_use
 _NS = bindparam("namespace", type_=Text)
 _NEIGHBOURS = 40
 _SAME_TEXT = 50
-_SAME_ADDRESS = 100
+# States at one address that a write looks at where it may only doubt them, and where it may retire them.
+DOUBTED = 100
+RETIRED = 10_000
 
 _asked_text = rows_of(
     "asked",
@@ -82,7 +84,7 @@ _address_match = (
         facts_active.c.kind == literal_column("'state'"),
     )
     .order_by(facts_active.c.recorded_at.desc(), facts_active.c.id.desc())
-    .limit(literal_column(str(_SAME_ADDRESS)))
+    .limit(bindparam("most", type_=Integer))
     .lateral("held")
 )
 _load = Statement(
@@ -155,8 +157,10 @@ async def neighbours(
     return [(row.pop("position"), to_fact(row)) for row in rows]
 
 
-async def load(conn: Connection, namespace: str, drafts: Sequence[Draft], ids: Sequence[UUID]) -> list[Fact]:
-    """The facts that the drafts meet: the same text, the states at their addresses, and those named by id."""
+async def load(
+    conn: Connection, namespace: str, drafts: Sequence[Draft], ids: Sequence[UUID], most: int = DOUBTED
+) -> list[Fact]:
+    """The facts that the drafts meet: the same text, at most so many states at each address, and those named by id."""
     subjects = {(d.scope, subject) for d in drafts for subject in d.addresses if subject is not None}
     texts = {
         (d.scope, subject, d.content_hash, d.kind == "event", d.valid_from or d.observed_at)
@@ -175,5 +179,6 @@ async def load(conn: Connection, namespace: str, drafts: Sequence[Draft], ids: S
         at_scopes=[scope for scope, _ in subjects],
         at_subjects=[subject for _, subject in subjects],
         ids=list(ids),
+        most=most,
     )
     return [to_fact(row) for row in rows]

@@ -74,7 +74,9 @@ async def gather(
         places.update(await queries.places_of(conn, namespace, ids))
     await queries.lock(conn, [lock_key(namespace, scope, place) for scope, place in places])
     working = Working()
-    working.hold(await nearby.load(conn, namespace, drafts, ids))
+    may_retire = bool(named) or rules.policy in ("auto_key", "auto_inferred")
+    most = nearby.RETIRED if may_retire else nearby.DOUBTED
+    working.hold(await nearby.load(conn, namespace, drafts, ids, most))
     await load_heads(conn, namespace, working)
     if rules.policy != "explicit" and not named:
         await _load_neighbours(conn, namespace, working, drafts)

@@ -193,6 +193,16 @@ def test_a_new_value_at_a_subject_replaces_the_old_one(memory: Memory, policy: s
     assert memory.texts() == ["Depot manager is Ilse."]
 
 
+def test_a_new_value_replaces_all_that_stand_at_its_subject_however_many(memory: Memory) -> None:
+    memory.policy(policy="explicit")
+    memory.batch(*({"content": f"The read cap is {n} calls.", "subject": "read.cap"} for n in range(250)))
+    memory.policy(policy="auto_key")
+
+    memory.remember("The read cap is 900 calls.", subject="read.cap")
+
+    assert memory.texts() == ["The read cap is 900 calls."]
+
+
 # C20
 @pytest.mark.parametrize(
     ("old", "new"),
