@@ -36,7 +36,7 @@ _NEIGHBOURS = 40
 _SAME_TEXT = 50
 # States at one address that a write looks at where it may only doubt them, and where it may retire them.
 DOUBTED = 100
-RETIRED = 10_000
+RETIRED = 1_000
 
 _asked_text = rows_of(
     "asked",
