@@ -4,7 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import snowballstemmer  # type: ignore[import-untyped]  # The package ships no type information.
@@ -81,7 +81,7 @@ class Word:
     """One word of a text. `parts` are its smallest pieces; each of `wholes` stands for all of them at once.
 
     `identifiers` are those of its terms that name one thing exactly: codes, versions, paths, names in code,
-    numbers of three digits and more. `index_only` terms are written for a document and never asked for.
+    numbers of three digits and more (in a query any behind a word). `index_only` terms are never asked for.
     """
 
     parts: tuple[str, ...]
@@ -131,9 +131,15 @@ def analyze(text: str) -> Terms:
 def query_words(text: str) -> tuple[Word, ...]:
     """The words of a query in order, each once, without stop words unless it holds nothing else."""
     chunks = _chunks(text)
-    telling = [word for chunk in chunks if chunk not in _STOP_CHUNKS for word in _words_of(chunk)]
-    telling = [word for word in telling if word.parts and not is_stop_word(word)]
+    said = [word for chunk in chunks if chunk not in _STOP_CHUNKS for word in _words_of(chunk) if word.parts]
+    telling = [_labelled(w, before) for before, w in zip([None, *said], said, strict=False) if not is_stop_word(w)]
     return tuple(dict.fromkeys(telling or (word for chunk in chunks for word in _words_of(chunk) if word.parts)))
+
+
+def _labelled(word: Word, before: Word | None) -> Word:
+    """A short number right behind a word that tells something names one of its kind: `bay 4`, not `the 4 bays`."""
+    told = before is not None and before.parts[-1].isalpha() and not is_stop_word(before)
+    return replace(word, identifiers=word.parts) if told and not word.wholes and word.parts[0].isdecimal() else word
 
 
 def analyze_query(text: str, limit: int = MAX_QUERY_TERMS) -> tuple[str, ...]:

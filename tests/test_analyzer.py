@@ -141,6 +141,7 @@ def test_punctuation_alone_asks_for_nothing(query: str) -> None:
         ("the C++ guide", ("c++",)),
         ("a long-running job", ()),
         ("the 3 cafés", ()),
+        ("where is bay 4?", ("4",)),
         ("in 2021", ("2021",)),
     ],
 )

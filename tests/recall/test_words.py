@@ -41,6 +41,14 @@ def test_the_build_that_is_named_leads_its_twins(memory: Memory, asked: str) -> 
     assert f"build {asked} " in memory.recalled(f"build {asked}", k=3)[0]
 
 
+@pytest.mark.parametrize("number", [4, 7, 12, 45])
+def test_the_number_that_is_named_leads_those_that_look_like_it(memory: Memory, number: int) -> None:
+    drawers = [f"Bolt {n} sits in drawer {'ABCDEFG'[n % 7]}." for n in range(300)]
+    memory.batch(*drawers)
+
+    assert memory.recalled(f"where does bolt {number} sit", k=1) == [drawers[number]]
+
+
 @pytest.mark.parametrize(
     ("query", "fact"),
     [
