@@ -64,7 +64,10 @@ def settings_for(database: Cluster, **more: Any) -> Settings:
 def service_url(database: Cluster) -> Iterator[str]:
     # A key from the start, so that no test runs in development mode by accident.
     make_key(database, "unused")
-    with running(create_app(settings_for(database))) as url:
+    app = create_app(settings_for(database))
+    # FastAPI builds routes when they are first asked for, which two servers in one process must not do at once.
+    app.openapi()
+    with running(app) as url:
         yield url
 
 

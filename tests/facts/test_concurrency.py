@@ -22,7 +22,9 @@ Request = tuple[str, dict[str, Any]]
 def twin_url(database: Cluster, service_url: str) -> Iterator[str]:
     """Another server on the same database."""
     assert service_url
-    with running(create_app(settings_for(database))) as url:
+    app = create_app(settings_for(database))
+    app.openapi()
+    with running(app) as url:
         yield url
 
 
