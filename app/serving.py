@@ -5,7 +5,7 @@ import errno
 import gc
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ from app.telemetry import describe
 
 _GRACE_S = 2  # What requests in flight get to finish, so that the whole stop takes less than five seconds.
 _WORKER_GRACE_S = 1.0  # And the worker after that; it was told at the same time.
+_LAST_GRACE_S = 0.5  # And whatever is still there then.
 _WORKER_PAUSE_S = 5.0
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000
 _REASONS = {
@@ -68,6 +69,28 @@ def _explained(host: str, port: int) -> Iterator[None]:
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, f"cannot be opened: {error.strerror}")
         raise CannotListen(f"Port {port} on {host} {reason}.") from error
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run until `main` ends. Unlike `asyncio.run` it does not wait for ever for a task that will not be cancelled."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        loop.run_until_complete(_leave_none_behind())
+        loop.close()
+
+
+async def _leave_none_behind() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    _, stubborn = await asyncio.wait(others, timeout=_LAST_GRACE_S) if others else ((), ())
+    for task in stubborn:
+        structlog.get_logger("app").warning("task_abandoned", task=getattr(task.get_coro(), "__qualname__", "?"))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_GRACE_S):
+            await asyncio.get_running_loop().shutdown_asyncgens()
 
 
 async def serve(settings: Settings, listener: socket.socket, announce: Callable[[Listening], None]) -> None:
@@ -227,4 +250,4 @@ async def _ended(working: asyncio.Task[None] | None) -> None:
         return
     await asyncio.wait({working}, timeout=_WORKER_GRACE_S)
     working.cancel()
-    await asyncio.wait({working})
+    await asyncio.wait({working}, timeout=_LAST_GRACE_S)

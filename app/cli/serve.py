@@ -1,6 +1,5 @@
 """`palimpsest serve` and `palimpsest worker`"""
 
-import asyncio
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
@@ -35,7 +34,7 @@ def serve(
     with closing(serving.bind(given.host, given.port)) as listener, opened(given, migrating=True) as settings:
         configure_logging(settings.log_format, settings.log_level)
         announce = partial(_announce, settings, embedded=given.database_url is None)
-        asyncio.run(serving.serve(settings, listener, announce))
+        serving.run(serving.serve(settings, listener, announce))
 
 
 def worker(data_dir: DataDir = None) -> None:
@@ -44,7 +43,7 @@ def worker(data_dir: DataDir = None) -> None:
     with opened_for_work(given) as settings:
         configure_logging(settings.log_format, settings.log_level)
         place = _place(settings, "worker_database_url", embedded=given.worker_database_url is None)
-        asyncio.run(serving.work(settings, lambda: _say(f"Palimpsest worker {version('palimpsest')} · data {place}")))
+        serving.run(serving.work(settings, lambda: _say(f"Palimpsest worker {version('palimpsest')} · data {place}")))
 
 
 def _announce(settings: Settings, listening: Listening, *, embedded: bool) -> None:
