@@ -11,7 +11,6 @@ from sqlalchemy import (
     LargeBinary,
     Text,
     Uuid,
-    and_,
     bindparam,
     cast,
     func,
@@ -108,40 +107,30 @@ _frequencies = Statement(
     .group_by(term_counts.c.scope, term_counts.c.term)
 )
 _asked_words = rows_of("asked", positions=Integer, in_scopes=Text, about=Text, words=Text)
-_candidate = facts_active.alias("candidate")
-_likeness = func.ts_rank(_candidate.c.terms, cast(_asked_words.c.words, TSQUERY)).label("likeness")
-# The nearest are chosen first, and only these are read whole.
-_nearest = (
-    select(_candidate.c.id, _likeness)
+_near = (
+    select(*loaded(facts_active))
+    .select_from(with_use(facts_active))
     .where(
-        _candidate.c.namespace == _NS,
-        _candidate.c.scope == _asked_words.c.in_scopes,
-        _candidate.c.kind.in_([literal_column("'state'"), literal_column("'note'")]),
-        _candidate.c.terms.op("@@")(cast(_asked_words.c.words, TSQUERY)),
+        facts_active.c.namespace == _NS,
+        facts_active.c.scope == _asked_words.c.in_scopes,
+        facts_active.c.kind.in_([literal_column("'state'"), literal_column("'note'")]),
+        facts_active.c.terms.op("@@")(cast(_asked_words.c.words, TSQUERY)),
         or_(
             _asked_words.c.about.is_(None),
-            _candidate.c.subject.is_(None),
-            _candidate.c.subject == _asked_words.c.about,
+            facts_active.c.subject.is_(None),
+            facts_active.c.subject == _asked_words.c.about,
         ),
     )
-    .order_by(_likeness.desc(), _candidate.c.recorded_at.desc(), _candidate.c.id.desc())
-    .limit(literal_column(str(_NEIGHBOURS)))
-    .lateral("nearest")
-)
-_whole = with_use(facts_active)
-_neighbours = Statement(
-    select(_asked_words.c.positions.label("position"), *loaded(facts_active))
-    .select_from(
-        _asked_words.join(_nearest, true()).join(
-            _whole, and_(facts_active.c.namespace == _NS, facts_active.c.id == _nearest.c.id)
-        )
-    )
     .order_by(
-        _asked_words.c.positions,
-        _nearest.c.likeness.desc(),
+        func.ts_rank(facts_active.c.terms, cast(_asked_words.c.words, TSQUERY)).desc(),
         facts_active.c.recorded_at.desc(),
         facts_active.c.id.desc(),
     )
+    .limit(literal_column(str(_NEIGHBOURS)))
+    .lateral("near")
+)
+_neighbours = Statement(
+    select(_asked_words.c.positions.label("position"), _near).select_from(_asked_words.join(_near, true()))
 )
 
 
