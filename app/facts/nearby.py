@@ -32,7 +32,7 @@ from app.facts.model import (
 from app.facts.queries import array_of, loaded, rows_of, to_fact, with_use
 
 _NS = bindparam("namespace", type_=Text)
-_NEIGHBOURS = 40
+_NEIGHBOURS = 30
 _SAME_TEXT = 50
 # States at one address that a write looks at where it may only doubt them, and where it may retire them.
 DOUBTED = 100

@@ -10,7 +10,7 @@ from app.facts.fact import Draft, Fact
 
 _TICK = timedelta(microseconds=1)
 # As many facts of the same write are compared with each new one.
-_NEAREST = 40
+_NEAREST = 30
 
 
 class Working:
