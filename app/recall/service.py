@@ -68,7 +68,7 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
     async with service.database.reading() as conn:
         await _name(conn, caller, waiting)
         corpora = await _corpora(conn, caller, waiting, allowance - spent)
-        await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent)
+        await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent, allowance)
     by_chains = [await _follow(service, caller, asking, corpora, allowance) for asking in askings]
     return [
         _answer(asking, _chains_first(chained, asking.results, asking.ask.k))
@@ -187,23 +187,32 @@ def _sought(askings: Sequence[_Asking], corpora: Mapping[str, Corpus], now: date
 
 
 async def _find_all(
-    service: Service, caller: Caller, conn: Connection, waiting: Sequence[tuple[_Asking, Sought]], left: float
+    service: Service,
+    caller: Caller,
+    conn: Connection,
+    waiting: Sequence[tuple[_Asking, Sought]],
+    left: float,
+    allowance: float,
 ) -> None:
     """Find the results of every question, some at a time, on this connection and on a few more where there are many."""
     groups = [waiting[at : at + _TOGETHER] for at in range(0, len(waiting), _TOGETHER)]
+    helping: list[asyncio.Task[None]] = []
 
     async def work(mine: Connection) -> None:
         while groups:
-            await _find(mine, caller, groups.pop(0), left, service.settings.recall_deadline_ms / 1_000)
+            await _find(mine, caller, groups.pop(0), left, allowance)
 
     async def work_beside() -> None:
         async with service.database.reading() as mine:
+            helping.extend(task for task in beside if task is asyncio.current_task())
             await work(mine)
 
     beside = [asyncio.create_task(work_beside()) for _ in range(min(len(groups), _SIDE_BY_SIDE) - 1)]
     try:
         await work(conn)
-        await asyncio.gather(*beside)
+        # Those that still wait for a connection have nothing left to do, and one may never come: others like this
+        # request hold them all and wait for one more.
+        await asyncio.gather(*helping)
     finally:
         for task in beside:
             task.cancel()
