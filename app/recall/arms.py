@@ -35,7 +35,7 @@ from app.db import Connection, Statement
 from app.embedding import Profile
 from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import within
-from app.recall.asked import asked_by, bound, of_question
+from app.recall.asked import asked_by, of_question
 from app.recall.moment import at_the_moment
 from app.recall.queries import yields_to
 from app.recall.question import DEPTH, K1, B
@@ -255,15 +255,15 @@ def text_of(shape: Shape) -> LiteralString:
 
 
 async def candidates(
-    conn: Connection, shape: Shape, questions: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+    conn: Connection, shape: Shape, parameters: Mapping[str, Any], questions: int = 1
 ) -> list[list[Candidate]]:
-    """What the arms find for each of the questions. A fact that two arms find comes twice."""
-    found: list[list[Candidate]] = [[] for _ in questions]
+    """What the arms find for each of so many questions. A fact that two arms find comes twice."""
+    found: list[list[Candidate]] = [[] for _ in range(questions)]
 
     def take(place: int, held: str, length: int, cosine: float | None, ranks: bytes, *sighting: Any) -> None:
         found[place].append(Candidate(held, length, cosine, ranks, Sighting._make(sighting)))
 
-    await _candidates(shape).made(conn, take, **bound(shape, questions, parameters))
+    await _candidates(shape).made(conn, take, **parameters)
     return found
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSQUERY
 from sqlalchemy.types import TypeEngine
 
-from app.db import BinaryArray
+from app.db import array_of_vectors
 from app.facts.model import Vector
 from app.recall.shape import Shape
 
@@ -55,8 +55,7 @@ def asked_by(shape: Shape) -> CTE:
     return asked.cte("asked").prefix_with("MATERIALIZED", dialect="postgresql")
 
 
-def bound(shape: Shape, questions: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What the statement binds: for each question its terms, their weights and its vector, and what they share."""
-    given = [{"place": place, **question, "vector": None} for place, question in enumerate(questions)]
-    vectors = BinaryArray(question["vector"] for question in questions) if shape.profile else []
-    return {**parameters, "questions": Jsonb(given), "vectors": vectors}
+def bound(questions: Sequence[Mapping[str, Any]], vectors: Sequence[Any]) -> dict[str, Any]:
+    """What the rows are made of: for each question its terms and their weights, and its vector if it has one."""
+    given = [{"place": place, **question} for place, question in enumerate(questions)]
+    return {"questions": Jsonb(given), "vectors": array_of_vectors(vectors)}

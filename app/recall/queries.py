@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY, aggregate_order_by
 from sqlalchemy.sql import FromClause
 
-from app.db import BinaryArray, Connection, Row, Statement
+from app.db import Connection, Row, Statement, array_of_vectors
 from app.facts.model import Vector, facts_active, facts_history, links, term_counts
 from app.facts.queries import fact_columns, with_use
 from app.facts.visibility import Sight, within
@@ -148,7 +148,7 @@ async def mentions(
         **sight[1],
         places=list(range(len(names))),
         names=list(names),
-        nears=BinaryArray(nears) if any(near is not None for near in nears) else list(nears),
+        nears=array_of_vectors(nears),
         profile=profile,
         limit=limit,
     )

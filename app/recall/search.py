@@ -16,6 +16,7 @@ from app.db import Connection
 from app.embedding import Profile, Vectors
 from app.facts.visibility import Sight
 from app.recall import arms, queries
+from app.recall.asked import bound
 from app.recall.question import DEPTH, Corpus, Question, any_of, terms_to_look_up
 from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
 from app.recall.relevance import LIKELY
@@ -125,7 +126,7 @@ async def _candidates(conn: Connection, sought: Sequence[Sought], exact: Sequenc
     found: list[list[Candidate]] = [[] for _ in sought]
     for group in alike.values():
         statement = statement_of([sought[at] for at in group], exact=exact[group[0]])
-        for at, rows in zip(group, await arms.candidates(conn, *statement), strict=True):
+        for at, rows in zip(group, await arms.candidates(conn, *statement, len(group)), strict=True):
             found[at] = rows
     return found
 
@@ -144,8 +145,8 @@ def _is_short(rows: Sequence[Candidate], sought: Sought) -> bool:
     return few and sought.direction is not None
 
 
-def statement_of(sought: Sequence[Sought], *, exact: bool) -> tuple[Shape, list[dict[str, Any]], dict[str, Any]]:
-    """The shape of the statement for questions that are alike, what it is given of each, and what else it binds."""
+def statement_of(sought: Sequence[Sought], *, exact: bool) -> tuple[Shape, dict[str, Any]]:
+    """The shape of the statement for questions that are alike, and what it binds."""
     wanted, direction = sought[0].wanted, sought[0].direction
     filters = wanted.filters
     shape = Shape(
@@ -156,9 +157,17 @@ def statement_of(sought: Sequence[Sought], *, exact: bool) -> tuple[Shape, list[
         filters=frozenset(filters),
         past=wanted.as_of is not None,
     )
-    bound = {"as_of": wanted.as_of, "known_at": wanted.known_at}
-    given = [_given(one.asked, one.direction, shape.terms) for one in sought]
-    return shape, given, {"namespace": wanted.namespace, **wanted.sight[1], **filters, **bound}
+    return shape, {
+        "namespace": wanted.namespace,
+        **wanted.sight[1],
+        **filters,
+        "as_of": wanted.as_of,
+        "known_at": wanted.known_at,
+        **bound(
+            [_given(one.asked, one.direction, shape.terms) for one in sought],
+            [one.direction.vector if one.direction else None for one in sought],
+        ),
+    }
 
 
 def _given(asked: Question, direction: Direction | None, size: int) -> dict[str, Any]:
@@ -171,7 +180,6 @@ def _given(asked: Question, direction: Direction | None, size: int) -> dict[str,
         "fetching": any_of(asked.fetching if direction else asked.fetching_alone),
         "echoing": any_of(asked.echoing),
         "average_length": asked.average_length,
-        "vector": direction.vector if direction else None,
     }
 
 

@@ -16,7 +16,6 @@ from app.db import Connection, connect
 from app.embedded import Cluster
 from app.embedding import Profile, Vectors
 from app.recall import arms
-from app.recall.asked import bound
 from app.recall.question import DEPTH, question
 from app.recall.search import Direction, Found, Sought, Wanted, corpus_of, search, statement_of
 from app.schema import migrate
@@ -167,8 +166,8 @@ def plan(store: Cluster, query: str, want: Wanted) -> str:
     """How Postgres runs the candidates' statement for this question, through the views, as the API's role."""
 
     async def explain(conn: Connection) -> str:
-        statement = statement_of([await sought(conn, query, want, TOWARDS_QUESTION)], exact=False)
-        cursor = await conn.execute("EXPLAIN " + arms.text_of(statement[0]), bound(*statement))
+        shape, parameters = statement_of([await sought(conn, query, want, TOWARDS_QUESTION)], exact=False)
+        cursor = await conn.execute("EXPLAIN " + arms.text_of(shape), parameters)
         return "\n".join(str(line["QUERY PLAN"]) for line in await cursor.fetchall())
 
     return with_connection(store, explain)
