@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -14,6 +14,7 @@ from app.schema import migrate
 from app.settings import Settings
 from tests.clients import Memory, make_key
 from tests.cluster import close_run, cluster_of_the_run, open_run, own_database
+from tests.openai_server import OpenAIServer
 from tests.serving import running
 
 
@@ -69,6 +70,21 @@ def service_url(database: Cluster) -> Iterator[str]:
     app.openapi()
     with running(app) as url:
         yield url
+
+
+@contextmanager
+def served(settings: Settings, database: Cluster, namespace: str) -> Iterator[Memory]:
+    """A client with every role in a namespace, of a service of its own without a worker."""
+    key = make_key(database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
+    with running(create_app(settings)) as url, Memory(url, key, namespace) as client:
+        yield client
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    """A scripted endpoint that speaks the OpenAI protocol."""
+    with OpenAIServer() as server:
+        yield server
 
 
 @pytest.fixture

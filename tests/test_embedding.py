@@ -55,12 +55,6 @@ def local() -> LocalEmbedder:
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
-
-
-@pytest.fixture
 def settings(server: OpenAIServer) -> Settings:
     return Settings(embedding_url=server.base_url, embedding_model="stub-a")
 

@@ -1,9 +1,6 @@
 """What /readyz says of the vectors."""
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from app.embedded import Cluster
 from app.main import create_app
@@ -13,12 +10,6 @@ from tests.conftest import settings_for
 from tests.openai_server import OpenAIServer
 from tests.serving import running
 from tests.working import run_job, working
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def with_model(database: Cluster, server: OpenAIServer, model: str) -> Settings:

@@ -11,12 +11,10 @@ import pytest
 from app import worker
 from app.db import PrivilegedRole
 from app.embedded import Cluster
-from app.main import create_app
 from app.settings import Settings
-from tests.clients import Memory, make_key
-from tests.conftest import settings_for
+from tests.clients import Memory
+from tests.conftest import served, settings_for
 from tests.openai_server import OpenAIServer
-from tests.serving import running
 from tests.working import finished, run_job, until, working
 
 LEASE_S = 2
@@ -28,12 +26,6 @@ def cut_off_workers(superuser: psycopg.Connection[Any]) -> None:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE usename = 'memory_worker' AND datname = current_database()"
     )
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -52,8 +44,7 @@ def settings(fresh_database: Cluster, server: OpenAIServer) -> Settings:
 @pytest.fixture
 def client(fresh_database: Cluster, settings: Settings, namespace: str) -> Iterator[Memory]:
     """A service without a worker."""
-    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
-    with running(create_app(settings)) as url, Memory(url, key, namespace) as client:
+    with served(settings, fresh_database, namespace) as client:
         yield client
 
 

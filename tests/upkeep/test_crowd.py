@@ -12,13 +12,11 @@ import pytest
 
 from app.db import connect
 from app.embedded import Cluster
-from app.main import create_app
 from app.recall.counting import Accesses
 from app.settings import Settings
-from tests.clients import Memory, make_key
-from tests.conftest import settings_for
+from tests.clients import Memory
+from tests.conftest import served, settings_for
 from tests.openai_server import OpenAIServer
-from tests.serving import running
 from tests.upkeep.ageing import age
 from tests.upkeep.attempting import Bench, pairing, proposals
 from tests.working import finished, working
@@ -26,12 +24,6 @@ from tests.working import finished, working
 KINDS = ("decay", "prune", "embed_pending", "reembed")
 ALL_OR_ONE = (None, "shared")
 """Every fact is in one scope: a job for all and a job for that scope work on the same facts, side by side."""
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -56,16 +48,14 @@ def asking(settings: Settings, server: OpenAIServer) -> Settings:
 @pytest.fixture
 def client(fresh_database: Cluster, namespace: str) -> Iterator[Memory]:
     """A service whose facts have vectors of another model than the workers make."""
-    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
-    with running(create_app(settings_for(fresh_database))) as url, Memory(url, key, namespace) as client:
+    with served(settings_for(fresh_database), fresh_database, namespace) as client:
         yield client
 
 
 @pytest.fixture
 def asking_client(fresh_database: Cluster, asking: Settings, namespace: str) -> Iterator[Memory]:
     """A service beside workers that ask a model."""
-    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
-    with running(create_app(asking)) as url, Memory(url, key, namespace) as client:
+    with served(asking, fresh_database, namespace) as client:
         client.policy(policy="explicit")
         yield client
 

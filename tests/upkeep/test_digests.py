@@ -1,6 +1,5 @@
 """A digest never outlives its sources: it is revived, written anew from what is current, or dropped."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -18,12 +17,6 @@ WATERED = "The office plant gets water on Mondays."
 BOTH = "The office plant is a fern and gets water on Mondays."
 CACTUS = "The office plant is a cactus."
 ANEW = "The office plant is a cactus and gets water on Mondays."
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 @pytest.fixture

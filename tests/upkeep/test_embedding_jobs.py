@@ -10,16 +10,10 @@ from app.embedded import Cluster
 from app.main import create_app
 from app.settings import Settings
 from tests.clients import Memory, make_key
-from tests.conftest import settings_for
+from tests.conftest import served, settings_for
 from tests.openai_server import OpenAIServer
 from tests.serving import running
 from tests.working import findings, finished, run_job, until, working
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
 
 
 def with_model(database: Cluster, server: OpenAIServer, model: str = "stub-a", **more: Any) -> Settings:
@@ -41,8 +35,7 @@ def profiles(owner: psycopg.Connection[Any], namespace: str) -> dict[str | None,
 @pytest.fixture
 def client(fresh_database: Cluster, server: OpenAIServer, namespace: str) -> Iterator[Memory]:
     """A service whose embedder is the scripted server; without a worker."""
-    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
-    with running(create_app(with_model(fresh_database, server))) as url, Memory(url, key, namespace) as client:
+    with served(with_model(fresh_database, server), fresh_database, namespace) as client:
         yield client
 
 

@@ -9,13 +9,11 @@ import psycopg
 import pytest
 
 from app.embedded import Cluster
-from app.main import create_app
 from app.settings import Settings
 from app.upkeep.consolidation.service import LARGEST_BATCH
-from tests.clients import Memory, make_key
-from tests.conftest import settings_for
+from tests.clients import Memory
+from tests.conftest import served, settings_for
 from tests.openai_server import OpenAIServer
-from tests.serving import running
 from tests.upkeep.ageing import age
 from tests.upkeep.attempting import Bench, pairing, proposals, shown
 from tests.working import finished, killable, until, working
@@ -40,12 +38,6 @@ def statements() -> list[str]:
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as server:
-        yield server
-
-
-@pytest.fixture
 def settings(fresh_database: Cluster, server: OpenAIServer) -> Settings:
     """Nothing runs but what is asked for."""
     return settings_for(
@@ -66,8 +58,7 @@ def settings(fresh_database: Cluster, server: OpenAIServer) -> Settings:
 @pytest.fixture
 def client(fresh_database: Cluster, settings: Settings, namespace: str) -> Iterator[Memory]:
     """A service without a worker."""
-    key = make_key(fresh_database, namespace, roles=["read", "write", "curate", "admin"], max_tier="system")
-    with running(create_app(settings)) as url, Memory(url, key, namespace) as client:
+    with served(settings, fresh_database, namespace) as client:
         yield client
 
 

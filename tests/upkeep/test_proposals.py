@@ -1,6 +1,6 @@
 """Proposals wait for a person where the job is told so, and what is approved goes the way of any write."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -17,12 +17,6 @@ BOTH = "The office plant is a fern and gets water on Mondays."
 USED = "The event store runs on DynamoDB."
 LEFT = "The event store has moved off DynamoDB to Postgres."
 STANDUP = "The stand-up starts at 9:30."
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Review takes up every retirement that stands, and takes back those that do not stand the test."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -20,12 +19,6 @@ REPLICA = "We also added a read replica to the event store."
 @pytest.fixture
 def bench(database: Cluster) -> Bench:
     return Bench(database, settings_for(database))
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def retire(memory: Memory, old: str, new: str, **more: Any) -> tuple[Any, Any]:
