@@ -93,3 +93,11 @@ def test_many_retired_values_do_not_crowd_out_what_is_current(memory: Memory) ->
         "The harbour crane was painted by Eetu's crew.",
         "The harbour crane is painted shade 199.",
     }
+
+
+def test_the_reason_of_a_retirement_is_no_memory(memory: Memory) -> None:
+    plant = memory.fact("The office plant is a fern.")
+    memory.forget(plant["id"], reason="Consolidation failed after the import and the prune.")
+
+    assert memory.recalled("consolidation failed import prune") == []
+    assert memory.recalled("consolidation failed import prune", include=["retired"]) == [plant["content"]]

@@ -86,3 +86,25 @@ def test_a_fact_of_the_past_says_what_became_of_it(memory: Memory) -> None:
 
     assert fact["status"] == "superseded"
     assert fact["retired_at"] is not None
+
+
+def test_planned_beginnings_and_ends_are_told_apart_from_what_holds(memory: Memory) -> None:
+    memory.fact("The agency is Bluefin.", valid_from="2024-01-01T00:00:00Z", valid_to="2025-01-01T00:00:00Z")
+    memory.fact("The agency will be Redfin.", valid_from="2031-01-01T00:00:00Z")
+    memory.fact("The lease runs to the middle of 2031.", valid_to="2031-06-30T00:00:00Z")
+
+    assert "agency" not in " ".join(memory.recalled("who is the agency"))
+    assert memory.recalled("who is the agency", as_of="2024-06-01T00:00:00Z")[:1] == ["The agency is Bluefin."]
+    assert memory.recalled("who is the agency", as_of="2031-02-01T00:00:00Z")[:1] == ["The agency will be Redfin."]
+    assert memory.recalled("how long does the lease run") == ["The lease runs to the middle of 2031."]
+
+
+def test_being_recalled_leaves_the_end_of_a_fact_where_it_is(memory: Memory) -> None:
+    lease = memory.fact("The lease runs for a while.", valid_to="2999-06-30T00:00:00Z")
+
+    for _ in range(10):
+        memory.recall("how long does the lease run")
+
+    held = memory.get(f"/v1/facts/{lease['id']}")
+    kept = ("content", "valid_from", "valid_to", "status", "superseded_by")
+    assert {name: held.get(name) for name in kept} == {name: lease.get(name) for name in kept}
