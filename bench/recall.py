@@ -116,9 +116,9 @@ async def _one(conn: Connection, embedder: LocalEmbedder, query: str) -> float:
     sought = Sought(wanted, question(words, corpus), corpus, direction, datetime.now(UTC))
     statement = statement_of([sought], exact=is_cheaper_exactly(wanted, corpus))
     started = clock()
-    (rows,) = await arms.candidates(conn, *statement)
+    (seen,) = await arms.candidates(conn, *statement)
     spent += clock() - started
-    ids = list(dict.fromkeys(row.sighting.id for row in rows))[:K]
+    ids = list(dict.fromkeys(seen.id(place) for place in range(len(seen))))[:K]
     started = clock()
     await queries.current_facts(conn, wanted.namespace, wanted.sight, ids)
     return (spent + clock() - started) * 1_000

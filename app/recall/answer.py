@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
+
 from app.auth import Caller
 from app.db import Connection
 from app.facts.schemas import FactOut, PastFactOut
@@ -14,6 +16,7 @@ from app.recall.ranking import Ranked
 from app.recall.relevance import LIKELY
 from app.recall.schemas import MOST_RESULTS, RecallIn, ReplacedOut, ResultOut
 from app.recall.search import Found
+from app.recall.sightings import Held
 
 
 class Line(NamedTuple):
@@ -31,16 +34,17 @@ def lines_of(found: Found, ask: RecallIn) -> tuple[list[Line], int]:
     """The first lines of the list, and how many candidates were not relevant enough."""
     most = _lines_needed(ask)
     floor = ask.min_relevance or 0.0
-    kept = [one for one in found.ranked if one.relevance >= floor] if floor else found.ranked
     lines: list[Line] = []
-    for one in kept:
+    for one in found.ranked:
         if len(lines) >= most:
             break
-        if one.id not in found.forgotten:
+        if one.relevance < floor:
+            continue
+        if found.seen.rows["held"][one.best] != Held.FORGOTTEN:
             lines.append(Line(one))
         if "retired" in ask.include:
             lines.extend(Line(one, echo) for echo in _worth_showing(one, found))
-    return lines[:most], len(found.ranked) - len(kept)
+    return lines[:most], int(np.count_nonzero(found.ranked.relevance < floor))
 
 
 def _lines_needed(ask: RecallIn) -> int:
@@ -51,7 +55,8 @@ def _lines_needed(ask: RecallIn) -> int:
 def _worth_showing(one: Ranked, found: Found) -> list[int]:
     """The retired facts that meet the question themselves, the latest first."""
     meeting = (at for at in one.echoes if at == one.best or found.measured.relevance[at] >= LIKELY)
-    return sorted(meeting, key=lambda at: (found.seen[at].retired_at, found.seen[at].echo_id), reverse=True)
+    rows = found.seen.rows
+    return sorted(meeting, key=lambda at: (rows["retired_at"][at], rows["echo_id"][at]), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class Page:
         if self.is_past:
             return {line.id for line in self.lines}
         sightings = {at for line in self.lines for at in (line.echo, line.ranked.best) if at is not None}
-        return {id_ for at in sightings if (id_ := self.found.seen[at].echo_id)}
+        return {id_ for at in sightings if (id_ := self.found.seen.echo_id(at))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ def _result(line: Line, page: Page, facts: Facts) -> ResultOut | None:
         past = facts.past.get(line.id)
         return presenting.result_out(line.ranked, past, found, explain=explain) if past else None
     if line.echo is not None:
-        old = facts.past.get(found.seen[line.echo].echo_id)
+        old = facts.past.get(found.seen.echo_id(line.echo))
         shown = old and (line.id in facts.current or line.id == old.id)
         return presenting.retired_out(line.ranked, line.echo, old, found, explain=explain) if old and shown else None
     if line.id not in facts.current:

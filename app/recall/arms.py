@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, LiteralString
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     ARRAY,
     REAL,
@@ -14,6 +12,7 @@ from sqlalchemy import (
     Double,
     LargeBinary,
     Select,
+    SmallInteger,
     Subquery,
     Text,
     Uuid,
@@ -23,13 +22,13 @@ from sqlalchemy import (
     cast,
     func,
     literal_column,
-    null,
     select,
     true,
     union_all,
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.sql import FromClause
+from sqlalchemy.sql.selectable import LateralFromClause
 
 from app.db import Connection, Statement
 from app.embedding import Profile
@@ -37,10 +36,10 @@ from app.facts.model import Vector, fact_echoes, facts_active, facts_history
 from app.facts.visibility import within
 from app.recall.asked import asked_by, of_question
 from app.recall.moment import at_the_moment
-from app.recall.queries import yields_to
+from app.recall.queries import yielding
 from app.recall.question import DEPTH, K1, B
-from app.recall.ranking import Sighting
-from app.recall.shape import Candidate, Shape
+from app.recall.shape import Shape
+from app.recall.sightings import COLUMNS, Held, Sightings
 
 # Retired facts that an arm brings at most: only those that meet the question well can lead to their heads.
 ECHO_DEPTH = 30
@@ -54,7 +53,11 @@ _TIME = TIMESTAMP(timezone=True)
 # Weights of the labels D, C, B and A, which stand for 1, 2, 3 to 4, and 5 or more occurrences. `ts_rank` of a
 # word at one position is its label's weight over the sum of 1/n².
 _LABELS = literal_column("'{0.1666667,0.3333333,0.5833333,1}'::real[]", ARRAY(REAL))
-_OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
+_NO_BYTES = literal_column("''::bytea", LargeBinary)
+# What stands where there is no retired fact: a row has no gaps.
+_NO_ID = literal_column("'00000000-0000-0000-0000-000000000000'::uuid", Uuid)
+_NO_TIME = literal_column("'epoch'::timestamptz", _TIME)
+_NO_COSINE = literal_column("'NaN'::float8", Double)
 
 
 def _filtered(view: FromClause, shape: Shape) -> list[ColumnElement[bool]]:
@@ -132,16 +135,12 @@ def _by_vector(found: Select[Any], view: FromClause, profile: Profile, depth: in
     return near.order_by(*order).limit(literal_column(str(depth))).subquery()
 
 
-def _label(name: str) -> ColumnElement[str]:
-    return literal_column(f"'{name}'::text", Text).label("held")
-
-
-def _named(held: ColumnElement[str], text: FromClause, fact: FromClause, echo: FromClause | None = None) -> Select[Any]:
+def _named(held: Held, text: FromClause, fact: FromClause, echo: FromClause | None = None) -> Select[Any]:
     """A finding: how it was found, which retired fact it stands for if any, the fact, and the text that met."""
     return select(
-        held.label("held"),
-        (echo.c.id if echo is not None else cast(null(), Uuid)).label("echo_id"),
-        (echo.c.retired_at if echo is not None else cast(null(), _TIME)).label("retired_at"),
+        literal_column(f"{held:d}::smallint", SmallInteger).label("held"),
+        (echo.c.id if echo is not None else _NO_ID).label("echo_id"),
+        (echo.c.retired_at if echo is not None else _NO_TIME).label("retired_at"),
         *_columns(fact, _OF_FACT),
         *_columns(text, _OF_TEXT),
     )
@@ -153,10 +152,10 @@ def _current(view: FromClause, where: Sequence[ColumnElement[bool]], shape: Shap
     arms = []
     if shape.terms:
         worded = _by_words(found.where(_holds(view, "fetching")), view, view.c.recorded_at, shape, DEPTH)
-        arms.append(_named(_label("worded"), worded, worded))
+        arms.append(_named(Held.WORDED, worded, worded))
     if shape.profile:
         near = _by_vector(found, view, shape.profile, DEPTH, exact=shape.exact)
-        arms.append(_named(_label("near"), near, near))
+        arms.append(_named(Held.NEAR, near, near))
     return arms
 
 
@@ -177,14 +176,14 @@ def _echoes(shape: Shape) -> list[Select[Any]]:
 def _forwarded(echo: Subquery, shape: Shape) -> Select[Any]:
     head = facts_active.alias()
     stands = and_(head.c.id == echo.c.head_id, *_filtered(head, shape))
-    return _named(_label("echo"), echo, head, echo).join_from(echo, head, stands)
+    return _named(Held.ECHO, echo, head, echo).join_from(echo, head, stands)
 
 
 def _forgotten(echo: Subquery, shape: Shape) -> Select[Any]:
     """Retired texts whose chain ends in a retraction, so that nothing stands for them."""
     past, end = facts_history.alias(), facts_history.alias()
     return (
-        _named(_label("forgotten"), echo, past, echo)
+        _named(Held.FORGOTTEN, echo, past, echo)
         .join_from(echo, past, and_(past.c.id == echo.c.id, *_filtered(past, shape)))
         .join(end, and_(end.c.namespace == _NS, end.c.id == echo.c.head_id))
         .where(end.c.kind == literal_column("'retraction'"))
@@ -197,8 +196,8 @@ def _out_of_window(shape: Shape) -> list[Select[Any]]:
     c = view.c
     # Each says what the status says, in the words of the index of the facts that have such a window.
     windows = {
-        "scheduled": and_(c.valid_from > c.recorded_at, c.valid_from > func.now()),
-        "expired": and_(c.valid_to.is_not(None), c.valid_to <= func.now()),
+        Held.SCHEDULED: and_(c.valid_from > c.recorded_at, c.valid_from > func.now()),
+        Held.EXPIRED: and_(c.valid_to.is_not(None), c.valid_to <= func.now()),
     }
     found = select(*_columns(view, _OF_FACT + _OF_TEXT)).where(
         *_filtered(view, shape),
@@ -207,10 +206,12 @@ def _out_of_window(shape: Shape) -> list[Select[Any]]:
         _holds(view, "fetching"),
     )
     counted = [
-        found.where(window, c.status == literal_column(f"'{status}'")).limit(literal_column(str(DEPTH))).subquery()
-        for status, window in windows.items()
+        found.where(window, c.status == literal_column(f"'{held.name.lower()}'"))
+        .limit(literal_column(str(DEPTH)))
+        .subquery()
+        for held, window in windows.items()
     ]
-    return [_named(_label(status), each, each) for status, each in zip(windows, counted, strict=True)]
+    return [_named(held, each, each) for held, each in zip(windows, counted, strict=True)]
 
 
 def _findings(shape: Shape) -> list[Select[Any]]:
@@ -226,27 +227,28 @@ def _findings(shape: Shape) -> list[Select[Any]]:
     return findings + (_out_of_window(shape) if shape.terms else [])
 
 
-@lru_cache(maxsize=512)
-def _candidates(shape: Shape) -> Statement:
-    asked, found = asked_by(shape), union_all(*_findings(shape)).lateral("found")
-    cosine: ColumnElement[Any] = cast(null(), Double)
+def _packed(found: FromClause, shape: Shape) -> LateralFromClause:
+    """All that was found for a question in one row, as `Sightings` unpacks it."""
+    cosine: ColumnElement[Any] = _NO_COSINE
     if shape.profile:
         similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
-        cosine = case((_of_profile(found, shape.profile), similarity), else_=null())
-    ranks: ColumnElement[Any] = literal_column("''::bytea", LargeBinary)
-    for place in range(shape.terms):
-        ranks = ranks.op("||")(func.float4send(func.ts_rank(_LABELS, found.c.terms, _term(place))))
-    return Statement(
-        select(
-            asked.c.place,
-            # In the order of Candidate, and of Sighting in it.
-            *_columns(found, ("held", "term_length")),
-            cosine.label("cosine"),
-            ranks.label("label_ranks"),
-            *_columns(found, (*_OF_FACT, "echo_id", "retired_at")),
-            yields_to(found).label("yields_to"),
-        ).select_from(asked.join(found, true()))
-    )
+        cosine = case((_of_profile(found, shape.profile), similarity), else_=_NO_COSINE)
+    columns = [cosine if name == "cosine" else found.c[name] for name in COLUMNS]
+    ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
+    packed = [
+        func.string_agg(func.record_send(func.row(*columns, *ranks)), _NO_BYTES).label("packed"),
+        func.string_agg(yielding(found), _NO_BYTES).filter(found.c.subject.is_not(None)).label("yielding"),
+    ]
+    if shape.in_order:
+        packed += [func.array_agg(found.c[name]).label(f"{name}s") for name in ("scope", "subject")]
+    return select(*packed).select_from(found).lateral("seen")
+
+
+@lru_cache(maxsize=512)
+def _candidates(shape: Shape) -> Statement:
+    asked = asked_by(shape)
+    seen = _packed(union_all(*_findings(shape)).subquery("found"), shape)
+    return Statement(select(asked.c.place, *seen.c).select_from(asked.join(seen, true())))
 
 
 def text_of(shape: Shape) -> LiteralString:
@@ -256,20 +258,10 @@ def text_of(shape: Shape) -> LiteralString:
 
 async def candidates(
     conn: Connection, shape: Shape, parameters: Mapping[str, Any], questions: int = 1
-) -> list[list[Candidate]]:
+) -> list[Sightings]:
     """What the arms find for each of so many questions. A fact that two arms find comes twice."""
-    found: list[list[Candidate]] = [[] for _ in range(questions)]
-
-    def take(place: int, held: str, length: int, cosine: float | None, ranks: bytes, *sighting: Any) -> None:
-        found[place].append(Candidate(held, length, cosine, ranks, Sighting._make(sighting)))
-
-    await _candidates(shape).made(conn, take, **parameters)
-    return found
-
-
-def occurrences(rows: Sequence[Candidate], terms: int) -> NDArray[np.float64]:
-    """How often terms occur in texts, as far as their weight labels tell: 0, 1, 2, 3.5 or 6."""
-    if not rows:
-        return np.zeros((0, terms))
-    by_text = np.frombuffer(b"".join(row.label_ranks for row in rows), ">f4").reshape(len(rows), -1)[:, :terms]
-    return np.round(by_text.astype(np.float64) * _OCCURRENCES_PER_RANK, 1)
+    rows = {row.pop("place"): row for row in await _candidates(shape).rows(conn, **parameters)}
+    return [
+        Sightings.unpacked(row["packed"], row["yielding"], row.get("scopes"), row.get("subjects"), terms=shape.terms)
+        for row in (rows[place] for place in range(questions))
+    ]

@@ -51,7 +51,7 @@ def result_out(ranked: Ranked, fact: FactOut | PastFactOut, found: Found, *, exp
         relevance=round(ranked.relevance, 4),
         ranks=_ranks_out(found.ranks, ranked.best) if explain else None,
         scores=_scores_out(found.measured, ranked.best) if explain else None,
-        forwarded_by=found.seen[ranked.best].echo_id,
+        forwarded_by=found.seen.echo_id(ranked.best),
         replaces=[],
         conflicts_with=[],
         via=[],

@@ -82,10 +82,14 @@ async def frequencies(
     return counts, indexed
 
 
-def yields_to(found: FromClause) -> ColumnElement[Any]:
-    """The facts at the same subject that are newer, or of a more trusted source, where nobody has decided."""
-    weaker = (
-        select(func.array_agg(links.c.target_id))
+def yielding(found: FromClause) -> ColumnElement[Any]:
+    """Pairs of ids as bytes: the fact's, and one at its subject that is newer or of a more trusted source.
+
+    Null where there is none, or where somebody has decided.
+    """
+    pair = func.uuid_send(links.c.source_id).op("||")(func.uuid_send(links.c.target_id))
+    return (
+        select(func.string_agg(pair, literal_column("''::bytea")))
         .where(
             links.c.namespace == _NS,
             links.c.source_id == found.c.id,
@@ -96,7 +100,6 @@ def yields_to(found: FromClause) -> ColumnElement[Any]:
         )
         .scalar_subquery()
     )
-    return case((found.c.subject.is_not(None), weaker), else_=null())
 
 
 # --- Steps of a chain ---------------------------------------------------------------------------------------

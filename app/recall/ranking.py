@@ -1,13 +1,12 @@
 """How well texts answer a question, and in which order the facts come. Pure: numbers in, order out.
 
-A *sighting* is one text that an arm found: a current fact, or a retired one that stands for the head of its chain.
 Everything measured is an array with one entry for each sighting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from uuid import UUID
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.recall.question import K1, B, Question
 from app.recall.relevance import relevance
+from app.recall.sightings import Bools, Floats, Sightings, microseconds
 
 # Reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009.
 K = 60
@@ -23,25 +23,9 @@ K = 60
 VECTOR, WORDS, EXACT, RELEVANCE, RECENCY = 1.0, 1.0, 1.5, 1.0, 0.04
 # A retired fact that meets the question counts for its head, behind any current fact that meets it as well.
 ECHO = 0.999
-_DAY_S = 86_400
+_DAY_US = 86_400_000_000
 
-Floats = NDArray[np.float64]
-
-
-class Sighting(NamedTuple):
-    """A text that an arm found. Where `echo_id` is set it is that retired fact's, and `id` is its head's.
-
-    `yields_to` are facts that answer the same subject better: newer ones, or ones from a more trusted source.
-    """
-
-    id: UUID
-    scope: str
-    subject: str | None
-    observed_at: datetime
-    recorded_at: datetime
-    echo_id: UUID | None = None
-    retired_at: datetime | None = None
-    yields_to: Sequence[UUID] | None = None
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +41,10 @@ class Measures:
     exact: Floats
     share: Floats
     relevance: Floats
+
+    def at(self, places: Sequence[int]) -> Self:
+        """Those in these places."""
+        return type(self)(*(getattr(self, name)[list(places)] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +72,7 @@ class Ranks:
             (RELEVANCE, self.relevance),
         )
         for weight, place in arms:
-            total = total + np.where(place > 0, weight / (K + place), 0.0)
+            total = total + (place > 0) * weight / (K + place)
         return total
 
 
@@ -92,19 +80,35 @@ class Ranked(NamedTuple):
     """A fact in its place, by the sighting `best`; `echoes` are the sightings of retired facts that it stands for."""
 
     id: UUID
-    scope: str
-    subject: str | None
-    recorded_at: datetime
     score: float
     relevance: float
     best: int
-    echoes: tuple[int, ...]
+    echoes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The facts that were seen, each once and best first. `relevance` is how likely each answers, in their order."""
+
+    seen: Sightings
+    best: Places
+    scores: Floats
+    relevance: Floats
+    echoes: Mapping[int, Sequence[int]]
+
+    def __len__(self) -> int:
+        return len(self.best)
+
+    def __iter__(self) -> Iterator[Ranked]:
+        columns = (column.tolist() for column in (self.best, self.scores, self.relevance))
+        for best, score, likely in zip(*columns, strict=True):
+            yield Ranked(self.seen.id(best), score, likely, best, self.echoes.get(best, ()))
 
 
 def measure(cosine: Floats, lengths: Floats, frequencies: Floats, asked: Question) -> Measures:
     """Measure texts of these lengths in words; `frequencies` is of shape (texts, terms of the question)."""
     weights = np.array(asked.weights)
-    norm = K1 * (1 - B + B * lengths / asked.average_length)
+    norm = K1 * (1 - B) + (K1 * B / asked.average_length) * lengths
     saturated = frequencies * (K1 + 1) / (frequencies + norm[:, np.newaxis])
     present = frequencies > 0
     names = list(asked.names)
@@ -112,111 +116,108 @@ def measure(cosine: Floats, lengths: Floats, frequencies: Floats, asked: Questio
     return Measures(
         cosine=cosine,
         words=saturated @ weights,
-        exact=present[:, names] @ weights[names],
+        exact=present[:, names] @ weights[names] if names else np.zeros(len(lengths)),
         share=share,
         relevance=relevance(cosine, share),
     )
 
 
-def _share(present: NDArray[np.bool_], weights: Floats, asked: Question) -> Floats:
+def _share(present: Bools, weights: Floats, asked: Question) -> Floats:
     """A word is covered by any of its wholes, or else by those of its parts that are there."""
-    covered = np.zeros(len(present))
-    total = 0.0
+    simple = [part for word in asked.words if not word.wholes for part in word.parts]
+    covered: Floats = present[:, simple] @ weights[simple]
+    total = float(weights[simple].sum())
     for word in asked.words:
-        parts, wholes = list(word.parts), list(word.wholes)
-        total += float(weights[parts].sum())
-        there: NDArray[np.bool_] = present[:, parts]
-        if wholes:
-            there = np.logical_or(there, present[:, wholes].any(axis=1, keepdims=True))
-        covered += there @ weights[parts]
+        if word.wholes:
+            parts = list(word.parts)
+            there = present[:, parts] | present[:, list(word.wholes)].any(axis=1, keepdims=True)
+            covered += there @ weights[parts]
+            total += float(weights[parts].sum())
     return covered / total if total else covered
 
 
-def places(seen: Sequence[Sighting], measured: Measures, now: datetime) -> Ranks:
+def places(seen: Sightings, measured: Measures, now: datetime) -> Ranks:
     """1 + how many current facts score higher; for a retired one ½ + how many score as high or higher."""
-    echo = np.array([one.echo_id is not None for one in seen], bool)
-    days = np.array([max(0, int((now - one.observed_at).total_seconds() // _DAY_S)) for one in seen], float)
+    echo = seen.is_echo
+    days = (microseconds(now) - seen.moments("observed_at")) // _DAY_US
+    # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
+    cosine, words, exact, relevance = np.round((measured.cosine, measured.words, measured.exact, measured.relevance), 6)
     return Ranks(
-        vector=_places(measured.cosine, echo),
-        words=_places(np.where(measured.words > 0, measured.words, np.nan), echo),
-        exact=_places(np.where(measured.exact > 0, measured.exact, np.nan), echo),
-        relevance=_places(measured.relevance, echo),
-        recency=1 + days,
+        vector=_places(cosine, ~np.isnan(cosine), echo),
+        words=_places(words, measured.words > 0, echo),
+        exact=_places(exact, measured.exact > 0, echo),
+        relevance=_places(relevance, np.ones(len(seen), bool), echo),
+        recency=1.0 + np.maximum(days, 0),
     )
 
 
-def _places(scores: Floats, echo: NDArray[np.bool_]) -> Floats:
-    # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
-    rounded = np.round(scores, 6)
-    found = ~np.isnan(rounded)
-    live = np.sort(rounded[found & ~echo])
-    beaten_by = len(live) - np.searchsorted(live, rounded, side="right")
-    met_by = len(live) - np.searchsorted(live, rounded, side="left")
-    return np.where(found, np.where(echo, 0.5 + met_by, 1.0 + beaten_by), 0.0)
+def _places(scores: Floats, found: Bools, echo: Bools) -> Floats:
+    if not found.any():
+        return np.zeros(len(scores))
+    live = np.sort(scores[found & ~echo])
+    place = (1.0 + len(live)) - live.searchsorted(scores, side="right")
+    if echo.any():
+        place = np.where(echo, (0.5 + len(live)) - live.searchsorted(scores, side="left"), place)
+    return np.where(found, place, 0.0)
 
 
-def rank(seen: Sequence[Sighting], measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> list[Ranked]:
+def rank(seen: Sightings, measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> Ranking:
     """Every fact once, best first: by score, then the one recorded later, then the higher id.
 
     A current fact is seen at most once. One that contradicts a newer or more trusted fact at its subject comes below
     it, whatever its score. `precedence` are scopes in the order asked: where several answer the same
     subject, the first one leads.
     """
-    discount = np.array([1.0 if one.echo_id is None else ECHO for one in seen])
-    scores, likely = (ranks.fused * discount).tolist(), (measured.relevance * discount).tolist()
-    # The number of an id is found faster in a dictionary than the id itself.
-    of_fact: dict[int, list[int]] = {}
-    for at, one in enumerate(seen):
-        of_fact.setdefault(one.id.int, []).append(at)
-    ranked = [
-        _ranked(seen, sightings, scores, likely)
-        if len(sightings) > 1
-        else _alone(seen[sightings[0]], sightings[0], scores, likely)
-        for sightings in of_fact.values()
-    ]
-    ranked.sort(key=lambda one: (one.score, one.recorded_at, one.id), reverse=True)
-    return _in_precedence(_yielding(ranked, seen), precedence)
+    echo = seen.is_echo
+    discount = np.where(echo, ECHO, 1.0)
+    scores, likely = ranks.fused * discount, measured.relevance * discount
+    # Of the texts that stand for one fact, its own comes before a retired one that meets the question as well.
+    keys = (seen.rows["echo_id"], ~echo, seen.rows["id"], seen.moments("recorded_at"), scores)
+    best: Places = np.lexsort(keys)[::-1]
+    echoes: dict[int, list[int]] = {}
+    if echo.any():
+        best, echoes = _of_facts(best, seen.ids, echo.tolist(), likely)
+    arranged = _in_precedence(_yielding(best, seen), seen, precedence)
+    return Ranking(seen, arranged, scores[best], likely[arranged], echoes)
 
 
-def _alone(fact: Sighting, at: int, scores: list[float], likely: list[float]) -> Ranked:
-    echoes = () if fact.echo_id is None else (at,)
-    return Ranked(fact.id, fact.scope, fact.subject, fact.recorded_at, scores[at], likely[at], at, echoes)
+def _of_facts(
+    order: Places, ids: Sequence[bytes], echo: Sequence[bool], likely: Floats
+) -> tuple[Places, dict[int, list[int]]]:
+    """The best sighting of each fact, with the echoes among all of them. It takes over the best of their relevances."""
+    best: dict[bytes, int] = {}
+    echoes: dict[int, list[int]] = {}
+    for at in order.tolist():
+        first = best.setdefault(ids[at], at)
+        likely[first] = max(likely[first], likely[at])
+        if echo[at]:
+            echoes.setdefault(first, []).append(at)
+    return np.array(list(best.values()), np.intp), echoes
 
 
-def _ranked(seen: Sequence[Sighting], sightings: Sequence[int], scores: list[float], likely: list[float]) -> Ranked:
-    best = max(sightings, key=lambda at: (scores[at], seen[at].echo_id is None))
-    return _alone(seen[best], best, scores, likely)._replace(
-        relevance=max(likely[at] for at in sightings),
-        echoes=tuple(at for at in sightings if seen[at].echo_id is not None),
-    )
-
-
-def _yielding(ranked: list[Ranked], seen: Sequence[Sighting]) -> list[Ranked]:
-    """Put a fact right below the last of those that it yields to; the scores stay with the places."""
-    yields_to = {one.id: set(one.yields_to) for one in seen if one.yields_to}
-    if not yields_to:
-        return ranked
-    arranged = list(ranked)
-    for weaker in (one for one in ranked if one.id in yields_to):
+def _yielding(best: Places, seen: Sightings) -> Places:
+    """Put a fact right below the last of those that it yields to."""
+    if not seen.yields_to:
+        return best
+    ids, yields_to, arranged = seen.ids, seen.yields_to, best.tolist()
+    for weaker in (one for one in best.tolist() if ids[one] in yields_to):
         at = arranged.index(weaker)
-        below = [place for place in range(at + 1, len(arranged)) if arranged[place].id in yields_to[weaker.id]]
+        below = [place for place in range(at + 1, len(arranged)) if ids[arranged[place]] in yields_to[ids[weaker]]]
         if below:
             arranged.insert(below[-1], arranged.pop(at))
-    return [one._replace(score=place.score) for one, place in zip(arranged, ranked, strict=True)]
+    return np.array(arranged, np.intp)
 
 
-def _in_precedence(ranked: list[Ranked], precedence: Sequence[str]) -> list[Ranked]:
+def _in_precedence(best: Places, seen: Sightings, precedence: Sequence[str]) -> Places:
     """Within each subject, give the places that its facts hold to them in the order of their scopes."""
     order = {scope: at for at, scope in enumerate(precedence)}
     if len(order) < 2:  # One scope has nothing to precede.
-        return ranked
+        return best
     held: dict[str, list[int]] = {}
-    for at, one in enumerate(ranked):
-        if one.subject is not None:
-            held.setdefault(one.subject, []).append(at)
-    arranged = list(ranked)
+    for place, at in enumerate(best.tolist()):
+        if (subject := seen.subjects[at]) is not None:
+            held.setdefault(subject, []).append(place)
+    arranged = best.copy()
     for taken in held.values():
-        by_scope = sorted((ranked[at] for at in taken), key=lambda one: order.get(one.scope, len(order)))
-        for at, one in zip(taken, by_scope, strict=True):
-            arranged[at] = one._replace(score=ranked[at].score)
+        arranged[taken] = sorted(best[taken], key=lambda at: order.get(seen.scopes[at], len(order)))
     return arranged

@@ -1,12 +1,10 @@
 """One search of the memory: what the arms find for a question, weighed and put in order."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 
@@ -18,9 +16,10 @@ from app.facts.visibility import Sight
 from app.recall import arms, queries
 from app.recall.asked import bound
 from app.recall.question import DEPTH, Corpus, Question, any_of, terms_to_look_up
-from app.recall.ranking import Measures, Ranked, Ranks, Sighting, measure, places, rank
+from app.recall.ranking import Measures, Ranking, Ranks, measure, places, rank
 from app.recall.relevance import LIKELY
-from app.recall.shape import Candidate, Shape, places_for
+from app.recall.shape import Shape, places_for
+from app.recall.sightings import Held, Sightings
 
 # Up to so many facts are compared one by one with the question's vector: about 2 µs each.
 FEW_FACTS = 1_000
@@ -29,7 +28,9 @@ FEW_FACTS = 1_000
 _INDEX_STEP = 6
 # A moment of the past has no counts of its own, so there the whole store decides.
 _FEW_IN_THE_PAST = 20_000
-_COUNTED_ONLY = ("scheduled", "expired", "forgotten")
+# By the numbers of `Held`: what is shown, and what is shown where retired facts are asked for; the rest is counted.
+_SHOWN = np.array([held in {Held.WORDED, Held.NEAR, Held.ECHO} for held in range(len(Held) + 1)])
+_SHOWN_WITH_RETIRED = np.array([shown or held == Held.FORGOTTEN for held, shown in enumerate(_SHOWN)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +84,13 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found: the sightings, how they meet the question, and the facts in order.
-
-    `forgotten` are the retired facts among them that nothing stands for; `held_back` counts by reason.
-    """
+    """What a search found: texts, how they meet the question, the facts in order; `held_back` counts by reason."""
 
     asked: Question
-    seen: Sequence[Sighting]
+    seen: Sightings
     measured: Measures
     ranks: Ranks
-    ranked: list[Ranked]
-    forgotten: frozenset[UUID]
+    ranked: Ranking
     held_back: Mapping[str, int]
 
 
@@ -114,21 +111,20 @@ async def search(conn: Connection, sought: Sequence[Sought]) -> list[Found]:
     # For some the index gave up before it had met enough facts that the predicates leave.
     short = [at for at, one in enumerate(sought) if not exact[at] and _is_short(found[at], one)]
     again = await _candidates(conn, [sought[at] for at in short], [True] * len(short))
-    for at, rows in zip(short, again, strict=True):
-        found[at] = rows
-    return [_found(rows, one.asked, one.wanted, one.now) for rows, one in zip(found, sought, strict=True)]
+    for at, seen in zip(short, again, strict=True):
+        found[at] = seen
+    return [_found(seen, one.asked, one.wanted, one.now) for seen, one in zip(found, sought, strict=True)]
 
 
-async def _candidates(conn: Connection, sought: Sequence[Sought], exact: Sequence[bool]) -> list[list[Candidate]]:
+async def _candidates(conn: Connection, sought: Sequence[Sought], exact: Sequence[bool]) -> list[Sightings]:
     alike: dict[str, list[int]] = {}
     for at, one in enumerate(sought):
         alike.setdefault(repr((exact[at], one.direction and one.direction.profile, one.wanted)), []).append(at)
-    found: list[list[Candidate]] = [[] for _ in sought]
+    found: dict[int, Sightings] = {}
     for group in alike.values():
         statement = statement_of([sought[at] for at in group], exact=exact[group[0]])
-        for at, rows in zip(group, await arms.candidates(conn, *statement, len(group)), strict=True):
-            found[at] = rows
-    return found
+        found.update(zip(group, await arms.candidates(conn, *statement, len(group)), strict=True))
+    return [found[at] for at in range(len(sought))]
 
 
 def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
@@ -139,8 +135,8 @@ def is_cheaper_exactly(wanted: Wanted, corpus: Corpus) -> bool:
     return few or wanted.subjects is not None
 
 
-def _is_short(rows: Sequence[Candidate], sought: Sought) -> bool:
-    near = sum(row.held == "near" for row in rows)
+def _is_short(seen: Sightings, sought: Sought) -> bool:
+    near = int(np.count_nonzero(seen.held == Held.NEAR))
     few = near < DEPTH and (near < sought.corpus.facts or sought.wanted.as_of is not None)
     return few and sought.direction is not None
 
@@ -156,6 +152,7 @@ def statement_of(sought: Sequence[Sought], *, exact: bool) -> tuple[Shape, dict[
         sight=wanted.sight[0],
         filters=frozenset(filters),
         past=wanted.as_of is not None,
+        in_order=len(wanted.precedence) > 1,
     )
     return shape, {
         "namespace": wanted.namespace,
@@ -183,16 +180,15 @@ def _given(asked: Question, direction: Direction | None, size: int) -> dict[str,
     }
 
 
-def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: datetime) -> Found:
-    rows = _each_once(rows)
-    measured = _measured(rows, asked)
-    likely = np.flatnonzero(measured.relevance >= LIKELY).tolist()
-    counted = Counter(rows[at].held for at in likely)
-    shown = ("forgotten",) if wanted.retired else ()
-    kept = [at for at, row in enumerate(rows) if row.held in shown or row.held not in _COUNTED_ONLY]
-    seen = [rows[at].sighting for at in kept]
-    if len(kept) < len(rows):
-        measured = Measures(**{name: getattr(measured, name)[kept] for name in Measures.__slots__})
+def _found(seen: Sightings, asked: Question, wanted: Wanted, now: datetime) -> Found:
+    seen = seen.each_once()
+    measured = measure(seen.cosine, seen.lengths, seen.occurrences(len(asked.terms)), asked)
+    held = seen.held
+    counts = np.bincount(held[measured.relevance >= LIKELY], minlength=len(Held) + 1).tolist()
+    shown = (_SHOWN_WITH_RETIRED if wanted.retired else _SHOWN)[held]
+    if not shown.all():
+        kept = np.flatnonzero(shown).tolist()
+        seen, measured = seen.at(kept), measured.at(kept)
     ranks = places(seen, measured, now)
     return Found(
         asked=asked,
@@ -200,21 +196,9 @@ def _found(rows: Sequence[Candidate], asked: Question, wanted: Wanted, now: date
         measured=measured,
         ranks=ranks,
         ranked=rank(seen, measured, ranks, wanted.precedence),
-        forgotten=frozenset(row.sighting.id for row in rows if row.held == "forgotten"),
         held_back={
-            "retired": counted["echo"] + counted["forgotten"],
-            "scheduled": counted["scheduled"],
-            "expired": counted["expired"],
+            "retired": counts[Held.ECHO] + counts[Held.FORGOTTEN],
+            "scheduled": counts[Held.SCHEDULED],
+            "expired": counts[Held.EXPIRED],
         },
     )
-
-
-def _each_once(rows: Sequence[Candidate]) -> list[Candidate]:
-    """The rows without those that a second arm brought again."""
-    return list({(row.sighting.id.int, row.sighting.echo_id): row for row in rows}.values())
-
-
-def _measured(rows: Sequence[Candidate], asked: Question) -> Measures:
-    cosine = np.array([row.cosine for row in rows], np.float64)
-    lengths = np.array([row.term_length for row in rows], np.float64)
-    return measure(cosine, lengths, arms.occurrences(rows, len(asked.terms)), asked)
