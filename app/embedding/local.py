@@ -2,7 +2,7 @@
 
 import asyncio
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +33,11 @@ class LocalEmbedder:
     def __init__(self) -> None:
         # Left to itself the package looks for its tokenizer in the user's cache and then on the network.
         folder = Path(wordllama.__file__).parent
-        self._model = wordllama.WordLlama.load(dim=256, cache_dir=folder, disable_download=True)
-        self._model.tokenizer.enable_truncation(self.MAX_TOKENS)
+        model = wordllama.WordLlama.load(dim=256, cache_dir=folder, disable_download=True)
+        self._words: Vectors = model.embedding
+        self._tokenizer = model.tokenizer
+        self._tokenizer.enable_truncation(self.MAX_TOKENS)
+        self._tokenizer.no_padding()
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return await self._embed(texts)
@@ -47,16 +50,30 @@ class LocalEmbedder:
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         if len(texts) > self.INLINE_TEXTS or sum(map(len, texts)) > self.INLINE_CHARACTERS:
-            return await asyncio.to_thread(self._rows, texts)
-        return self._rows(texts)
+            return await asyncio.to_thread(self._rows, texts, self._tokens_beside)
+        return self._rows(texts, self._tokens)
 
-    def _rows(self, texts: Sequence[str]) -> Vectors:
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+
+    def _tokens_beside(self, texts: Sequence[str]) -> list[list[int]]:
+        # It lets other threads run meanwhile and starts some of its own, which a few short texts are not worth.
+        return [encoded.ids for encoded in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+
+    def _rows(self, texts: Sequence[str], tokens: Callable[[Sequence[str]], list[list[int]]]) -> Vectors:
         prepared = [self._prepare(text) for text in texts]
         means = [
-            self._model.embed(list(batch), norm=False)
+            self._mean(spoken)
             for batch in batches(prepared, self.BATCH_TEXTS, self.BATCH_CHARACTERS)
+            for spoken in tokens(batch)
         ]
-        return unit_rows(np.concatenate(means)) if means else np.zeros((0, 256), np.float32)
+        return unit_rows(np.array(means)) if means else np.zeros((0, 256), np.float32)
+
+    def _mean(self, tokens: Sequence[int]) -> Vectors:
+        """The mean vector of some tokens; zeros for none."""
+        words: Vectors = self._words.take(tokens, axis=0, mode="clip")
+        total: Vectors = words.sum(axis=0) / max(len(tokens), 1)
+        return total
 
     def _prepare(self, text: str) -> str:
         # The tokenizer takes line breaks and repeated blanks for words of their own, which they are not.

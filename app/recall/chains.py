@@ -5,7 +5,8 @@ goes on, fact by fact, through the names that two facts share; it is worth what 
 innermost words first. The search does no I/O of its own and calls its source once for each step.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from app.recall.naming import (
     rest_of,
     terms_of,
     turn,
+    wholeness,
 )
 from app.recall.paths import Entry, Mention, Path, best_of, rarity
 from app.recall.question import Corpus, inverse_frequency
@@ -116,7 +118,7 @@ class _Search:
         self._source = source
         self._vocabulary = vocabulary
         self._frequencies = frequencies
-        self._held_by: Mapping[str, int] = {}
+        self._held_by: dict[str, int] = {}
         self._lexicon = Lexicon.empty()
 
     async def starts(self) -> _Ways:
@@ -137,7 +139,7 @@ class _Search:
         """Each fact by the longest of the overlapping names that it holds."""
         taken: dict[UUID, Span] = {}
         for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
-            whole = place_at(self._question, span).wholeness
+            whole = wholeness(self._question, span)
             entries = []
             for fact, place in found[span]:
                 longest = taken.setdefault(fact.id, span)
@@ -207,28 +209,35 @@ class _Search:
     async def onward(self, paths: Sequence[Path]) -> _Ways:
         """The facts that share a name with the last one of each path."""
         described = dict.fromkeys(path.described for path in paths)
-        sameness = {around: around.sameness(self._lexicon) for around in described}
+        sameness: dict[Described, list[float]] = {
+            around: around.sameness(self._lexicon).tolist() for around in described
+        }
         beyond = [(path, self._names_beyond(path, sameness[path.described])) for path in paths]
         if self._frequencies:
             terms = {term for _, names in beyond for name in names for term in terms_of(name.words)}
-            self._held_by = await self._frequencies(sorted(terms))
+            await self._count(self._frequencies, terms - self._held_by.keys())
         likely = [(path, self._likeliest(names)) for path, names in beyond]
         wanted = [(name.words, _nearness(name.words, path)) for path, names in likely for name in names]
         held = await self._entered(wanted[:MOST_NAMES])
         return [way for path, names in likely for way in self._ways_on(path, names, held)]
 
-    def _names_beyond(self, path: Path, sameness: Floats) -> list[_Likely]:
+    async def _count(self, frequencies: Frequencies, terms: Set[str]) -> None:
+        if terms:
+            counted = await frequencies(sorted(terms))
+            self._held_by.update((term, counted.get(term, 0)) for term in terms)
+
+    def _names_beyond(self, path: Path, sameness: Sequence[float]) -> list[_Likely]:
         """The names in the last fact of a path besides the one that led there."""
         tokens = read(path.facts[-1].content)
         among_names = any(token.named for token in rest_of(tokens, path.entry))
         names = []
         for span in names_in(tokens, path.entry):
-            words, place = tokens[span.start : span.end], place_at(tokens, span)
-            likelihood = place.wholeness * self._openness(words, sameness)
+            words = tokens[span.start : span.end]
+            likelihood = wholeness(tokens, span) * self._openness(words, sameness)
             if among_names and not words[0].cased:
                 likelihood *= _PLAIN_AMONG_NAMES
             if likelihood >= _WEAKEST_LINK:
-                names.append(_Likely(words, place, likelihood))
+                names.append(_Likely(words, place_at(tokens, span), likelihood))
         return names
 
     def _likeliest(self, names: Sequence[_Likely]) -> list[_Likely]:
@@ -243,12 +252,12 @@ class _Search:
         """How many facts hold all the words, at most."""
         if not self._frequencies:
             return _UNKNOWN
-        return min(self._held_by.get(term, 0) for term in terms_of(words))
+        return min(self._held_by[term] for term in terms_of(words))
 
-    def _openness(self, words: Tokens, sameness: Floats) -> float:
+    def _openness(self, words: Tokens, sameness: Sequence[float]) -> float:
         """Less than 1 for words that the question uses: it leaves out the names that its answer goes over."""
-        content = [token for token in words if token.content]
-        return 1.0 - _LOST_IF_ASKED * float(sameness[self._lexicon.columns(content)].mean())
+        columns = self._lexicon.columns([token for token in words if token.content])
+        return 1.0 - _LOST_IF_ASKED * math.fsum(sameness[column] for column in columns) / len(columns)
 
     def _ways_on(self, path: Path, names: Sequence[_Likely], held: Mapping[tuple[Key, ...], _Entered]) -> _Ways:
         taken = {fact.id for fact in path.facts}

@@ -106,15 +106,16 @@ class Rests:
         columns: list[int] = []
         weights: list[float] = []
         starts: list[int] = []
-        for rest in rests:
-            starts.append(len(columns))
+        sums = np.zeros((len(rests), lexicon.vectors.shape[1]))
+        for row, rest in enumerate(rests):
+            places = lexicon.columns(rest)
+            worths = [_WEIGHT_OF_A_NAME if token.named else 1.0 for token in rest]
+            sums[row] = np.array(worths) @ lexicon.vectors.take(places, axis=0) if rest else 0.0
             # The last place stands for no word at all, so that no row is empty.
-            columns += [*lexicon.columns(rest), len(lexicon.vectors)]
-            weights += [*(_WEIGHT_OF_A_NAME if token.named else 1.0 for token in rest), 0.0]
-        padded = np.vstack([lexicon.vectors, np.zeros((1, lexicon.vectors.shape[1]))])
-        weighted = padded[columns] * np.array(weights)[:, None]
-        sums = _directions(np.add.reduceat(weighted, starts, axis=0))
-        return cls(lexicon, sums, np.array(columns), np.array(weights), np.array(starts))
+            starts.append(len(columns))
+            columns += [*places, len(lexicon.vectors)]
+            weights += [*worths, 0.0]
+        return cls(lexicon, _directions(sums), np.array(columns), np.array(weights), np.array(starts))
 
     def best(self, token: Token, vector: Floats) -> Floats:
         """For each fact, how like the word its likest word is."""

@@ -172,7 +172,7 @@ def place_at(tokens: Tokens, span: Span) -> Place:
     """The name that these words make."""
     before = _context(tokens, span.start, -1)
     after = _context(tokens, span.end - 1, 1)
-    return Place(span, _wholeness(tokens, span), before, after)
+    return Place(span, wholeness(tokens, span), before, after)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -202,7 +202,8 @@ def rest_of(tokens: Tokens, entry: Span) -> list[Token]:
     return [token for token in around if token.content]
 
 
-def _wholeness(tokens: Tokens, span: Span) -> float:
+def wholeness(tokens: Tokens, span: Span) -> float:
+    """1 for a whole name, less where its neighbours make a longer name of it."""
     share = 1.0
     for edge, step in ((span.start, -1), (span.end - 1, 1)):
         if tokens[edge].capital:

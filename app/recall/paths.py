@@ -50,7 +50,7 @@ class Entry(NamedTuple):
     quality: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Path:
     """Facts from the name in the question on, the last one entered by the name at `entry`.
 
@@ -102,7 +102,8 @@ class Path:
         unusual = abs(steps - len(self.described.words) / _WORDS_OF_A_STEP)
         # Sums of floats depend on their order in the last digits, and a source gives none.
         scores = np.round(explained - doubts - _COST_OF_A_STEP * steps - _COST_OF_LENGTH * unusual, 9)
-        return [float(score) for score in scores]
+        ordered: list[float] = scores.tolist()
+        return ordered
 
 
 def rarity(facts: int, store: int) -> float:

@@ -35,7 +35,7 @@ _TOGETHER = 6
 class _Asking:
     """One question on its way: what is known of it, what was found, and what it had to do without.
 
-    `below` counts what was not relevant enough to be among the `results`.
+    `below` counts what was not relevant enough to be among the `results`; `chained` is what chains lead to.
     """
 
     ask: RecallIn
@@ -45,6 +45,7 @@ class _Asking:
     direction: Direction | None = None
     found: Found | None = None
     results: list[tuple[UUID, ResultOut]] = field(default_factory=list)
+    chained: list[ResultOut] | None = field(default_factory=list)
     below: int = 0
     degraded: list[str] = field(default_factory=list)
 
@@ -65,33 +66,45 @@ async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn])
     askings = [_asking(caller, ask, now) for ask in asks]
     spent = await _direct(service, askings, allowance)
     waiting = [asking for asking in askings if asking.words]
-    async with service.database.reading() as conn:
-        await _name(conn, caller, waiting)
-        corpora = await _corpora(conn, caller, waiting, allowance - spent)
-        await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent, allowance)
-    by_chains = [await _follow(service, caller, asking, corpora, allowance) for asking in askings]
-    return [
-        _answer(asking, _chains_first(chained, asking.results, asking.ask.k))
-        for asking, chained in zip(askings, by_chains, strict=True)
-    ]
+    following: asyncio.Task[None] | None = None
+    try:
+        async with service.database.reading() as conn:
+            await _name(conn, caller, waiting)
+            corpora = await _corpora(conn, caller, waiting, allowance - spent)
+            if any(asking.ask.hops > 1 for asking in askings):
+                # While one of the two waits for the database, the other goes on.
+                following = asyncio.create_task(_follow_all(service, caller, askings, corpora, allowance))
+            await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent, allowance)
+        if following:
+            await following
+    finally:
+        if following:
+            following.cancel()
+    return [_answer(asking) for asking in askings]
+
+
+async def _follow_all(
+    service: Service, caller: Caller, askings: Sequence[_Asking], corpora: dict[str, Corpus], allowance: float
+) -> None:
+    for asking in askings:
+        asking.chained = await _follow(service, caller, asking, corpora, allowance)
 
 
 async def _follow(
     service: Service, caller: Caller, asking: _Asking, corpora: dict[str, Corpus], allowance: float
-) -> list[ResultOut]:
-    """What chains of facts lead to, where the question asks for more than one hop."""
+) -> list[ResultOut] | None:
+    """What chains of facts lead to, where more than one hop is asked for; None where they could not be followed.
+
+    Chains go through what holds now, and they need vectors and time.
+    """
     corpus = corpora.get(repr(asking.wanted.sight))
     if asking.ask.hops == 1 or corpus is None:
         return []
     if asking.wanted.as_of is None:
-        try:
+        with suppress(EmbedderUnavailable, TimeoutError):
             async with asyncio.timeout(allowance):
                 return await results_by_chains(service, caller, asking.ask, asking.wanted, corpus)
-        except (EmbedderUnavailable, TimeoutError):
-            pass
-    # Chains go through what holds now, and they need vectors and time.
-    asking.degraded.append("hops")
-    return []
+    return None
 
 
 def _chains_first(chained: Sequence[ResultOut], direct: Sequence[tuple[UUID, ResultOut]], most: int) -> list[ResultOut]:
@@ -253,8 +266,9 @@ async def _search(conn: Connection, group: Sequence[tuple[_Asking, Sought]], lef
             asking.degraded.append("words")
 
 
-def _answer(asking: _Asking, results: list[ResultOut]) -> RecallOut:
+def _answer(asking: _Asking) -> RecallOut:
     ask, found = asking.ask, asking.found
+    results = _chains_first(asking.chained or (), asking.results, ask.k)
     framed = ask.format == "context"
     shown = context.fitting(results, ask.max_tokens, framed=framed) if ask.max_tokens else results
     beyond = len(results) - len(shown)
@@ -269,6 +283,6 @@ def _answer(asking: _Asking, results: list[ResultOut]) -> RecallOut:
             below_min_relevance=asking.below,
             beyond_max_tokens=beyond,
         ),
-        degraded=asking.degraded,
+        degraded=[*asking.degraded, *(["hops"] if asking.chained is None else [])],
         applied=presenting.applied_out(ask, asking.scopes, found.asked if found else None),
     )
