@@ -182,7 +182,8 @@ async def connect(
         min_size=min(2, size),
         max_size=size,
         timeout=timeout_s,
-        kwargs={"autocommit": True, "row_factory": dict_row},
+        # Planning takes as long as running, so a connection does it at the first execution and not at five.
+        kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": 0},
         configure=_configure,
         open=False,
         name=name,

@@ -20,6 +20,7 @@ from app.facts.schemas import (
     WarningOut,
 )
 from app.facts.writing import Written
+from app.wire import made
 
 
 def fact_members(fact: Fact) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def fact_members(fact: Fact) -> dict[str, Any]:
         "kind": fact.kind,
         "subject": fact.subject,
         "content": fact.content,
-        "source": SourceOut.model_construct(tier=fact.source_tier, ref=fact.source_ref, quote=fact.source_quote),
+        "source": made(SourceOut, tier=fact.source_tier, ref=fact.source_ref, quote=fact.source_quote),
         "confidence": fact.confidence,
         "tags": fact.tags,
         "metadata": fact.metadata,
@@ -51,14 +52,14 @@ def fact_members(fact: Fact) -> dict[str, Any]:
 
 
 def fact_out(fact: Fact) -> FactOut:
-    return FactOut.model_construct(**fact_members(fact))
+    return made(FactOut, **fact_members(fact))
 
 
 def past_fact_out(fact: Fact, ending: Mapping[str, Any]) -> PastFactOut:
     """A fact of the past; `ending` holds retired_by, reason, evidence and rule."""
     claims: dict[str, Any] = {name: ending.get(name) for name in ("retired_by", "reason", "evidence", "rule")}
-    return PastFactOut.model_construct(
-        **fact_members(fact), superseded_by=fact.superseded_by, retired_at=fact.retired_at, **claims
+    return made(
+        PastFactOut, **fact_members(fact), superseded_by=fact.superseded_by, retired_at=fact.retired_at, **claims
     )
 
 
@@ -117,5 +118,5 @@ def link_out(row: Mapping[str, Any]) -> LinkOut:
 
 def observation_out(row: Mapping[str, Any]) -> ObservationOut:
     members = {name: row[name] for name in ObservationOut.model_fields if name != "source"}
-    source = SourceOut.model_construct(tier=row["source_tier"], ref=row["source_ref"], quote=row["source_quote"])
+    source = made(SourceOut, tier=row["source_tier"], ref=row["source_ref"], quote=row["source_quote"])
     return ObservationOut.model_construct(**members, source=source)

@@ -34,17 +34,18 @@ def lines_of(found: Found, ask: RecallIn) -> tuple[list[Line], int]:
     """The first lines of the list, and how many candidates were not relevant enough."""
     most = _lines_needed(ask)
     floor = ask.min_relevance or 0.0
+    held = found.seen.held
     lines: list[Line] = []
     for one in found.ranked:
         if len(lines) >= most:
             break
         if one.relevance < floor:
             continue
-        if found.seen.rows["held"][one.best] != Held.FORGOTTEN:
+        if held[one.best] != Held.FORGOTTEN:
             lines.append(Line(one))
         if "retired" in ask.include:
             lines.extend(Line(one, echo) for echo in _worth_showing(one, found))
-    return lines[:most], int(np.count_nonzero(found.ranked.relevance < floor))
+    return lines[:most], int(np.count_nonzero(found.ranked.relevance < floor)) if floor else 0
 
 
 def _lines_needed(ask: RecallIn) -> int:
@@ -126,15 +127,14 @@ def _result(line: Line, page: Page, facts: Facts) -> ResultOut | None:
     if line.id not in facts.current:
         return None
     fact, replaces, conflicts = facts.current[line.id]
-    result = presenting.result_out(line.ranked, fact, found, explain=explain)
-    result.replaces = _merged(facts.past.get(result.forwarded_by), replaces)
-    result.conflicts_with = conflicts
-    return result
+    if echo := found.seen.echo_id(line.ranked.best):
+        replaces = _merged(facts.past.get(echo), replaces)
+    return presenting.result_out(line.ranked, fact, found, explain=explain, replaces=replaces, conflicts=conflicts)
 
 
-def _merged(led_here: PastFactOut | None, replaces: Sequence[ReplacedOut]) -> list[ReplacedOut]:
+def _merged(led_here: PastFactOut | None, replaces: list[ReplacedOut]) -> list[ReplacedOut]:
     """What led here first, then what the fact directly replaced, each once."""
     if led_here is None or led_here.retired_at is None or led_here.id in {old.id for old in replaces}:
-        return list(replaces)
+        return replaces
     first = ReplacedOut.model_construct(id=led_here.id, retired_at=led_here.retired_at, reason=led_here.reason)
     return [first, *replaces]

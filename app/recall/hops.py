@@ -20,6 +20,7 @@ from app.recall.schemas import RecallIn, ResultOut
 from app.recall.search import Wanted
 from app.recall.source import Name
 from app.state import Service
+from app.wire import made
 
 # As many facts at most are reached by chains; it must not depend on how many are asked for.
 _MOST = 100
@@ -110,7 +111,8 @@ def _relevance(chain: Chain) -> float:
 
 def _result(chain: Chain, row: Row) -> ResultOut:
     fact, replaces, conflicts = presenting.current_out(row)
-    return ResultOut.model_construct(
+    return made(
+        ResultOut,
         fact=fact,
         score=chain.score,
         relevance=_relevance(chain),

@@ -10,7 +10,7 @@ from app.facts.presenting import fact_out, past_fact_out
 from app.facts.queries import to_fact
 from app.facts.schemas import FactOut, PastFactOut
 from app.recall.question import Question
-from app.recall.ranking import ECHO, EXACT, RECENCY, RELEVANCE, VECTOR, WORDS, Measures, Ranked, Ranks
+from app.recall.ranking import ARMS, ECHO, RECENCY, Measures, Ranked, Ranks
 from app.recall.schemas import (
     AppliedOut,
     RanksOut,
@@ -21,6 +21,7 @@ from app.recall.schemas import (
     TermOut,
 )
 from app.recall.search import Found
+from app.wire import made
 
 _ENDING = ("retired_by", "reason", "evidence", "rule")
 
@@ -43,24 +44,34 @@ def past_out(row: Mapping[str, Any]) -> PastFactOut:
     return past_fact_out(to_fact(members), ending)
 
 
-def result_out(ranked: Ranked, fact: FactOut | PastFactOut, found: Found, *, explain: bool) -> ResultOut:
-    """A fact in its place; what it replaces and what contradicts it is for the caller to add."""
-    return ResultOut.model_construct(
+def result_out(
+    ranked: Ranked,
+    fact: FactOut | PastFactOut,
+    found: Found,
+    *,
+    explain: bool,
+    replaces: Sequence[ReplacedOut] = (),
+    conflicts: Sequence[UUID] = (),
+) -> ResultOut:
+    """A fact in its place, with what it replaces and what contradicts it."""
+    return made(
+        ResultOut,
         fact=fact,
         score=ranked.score,
         relevance=round(ranked.relevance, 4),
         ranks=_ranks_out(found.ranks, ranked.best) if explain else None,
         scores=_scores_out(found.measured, ranked.best) if explain else None,
         forwarded_by=found.seen.echo_id(ranked.best),
-        replaces=[],
-        conflicts_with=[],
+        replaces=list(replaces),
+        conflicts_with=list(conflicts),
         via=[],
     )
 
 
 def retired_out(ranked: Ranked, echo: int, fact: PastFactOut, found: Found, *, explain: bool) -> ResultOut:
     """A retired fact, shown with the score of the one that it stands below."""
-    return ResultOut.model_construct(
+    return made(
+        ResultOut,
         fact=fact,
         score=ranked.score,
         relevance=round(float(found.measured.relevance[echo]), 4),
@@ -74,13 +85,8 @@ def retired_out(ranked: Ranked, echo: int, fact: PastFactOut, found: Found, *, e
 
 
 def _ranks_out(ranks: Ranks, at: int) -> RanksOut:
-    return RanksOut.model_construct(
-        vector=float(ranks.vector[at]) or None,
-        words=float(ranks.words[at]) or None,
-        exact=float(ranks.exact[at]) or None,
-        relevance=float(ranks.relevance[at]),
-        recency=float(ranks.recency[at]),
-    )
+    places: dict[str, Any] = {arm: place or None for arm, place in zip(ARMS, ranks.arms[:, at].tolist(), strict=True)}
+    return RanksOut.model_construct(**places, recency=float(ranks.recency[at]))
 
 
 def _scores_out(measured: Measures, at: int) -> ScoresOut:
@@ -95,14 +101,7 @@ def _scores_out(measured: Measures, at: int) -> ScoresOut:
 
 def applied_out(ask: RecallIn, scopes: Sequence[str] | None, asked: Question | None) -> AppliedOut:
     terms = zip(asked.terms, asked.weights, strict=True) if asked else ()
-    weights = {
-        "vector": VECTOR,
-        "words": WORDS,
-        "exact": EXACT,
-        "relevance": RELEVANCE,
-        "recency": RECENCY,
-        "echo": ECHO,
-    }
+    weights = {**ARMS, "recency": RECENCY, "echo": ECHO}
     return AppliedOut.model_construct(
         scopes=None if scopes is None else list(scopes),
         k=ask.k,

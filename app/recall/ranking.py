@@ -6,7 +6,7 @@ Everything measured is an array with one entry for each sighting.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.recall.question import K1, B, Question
 from app.recall.relevance import relevance
-from app.recall.sightings import Bools, Floats, Sightings, microseconds
+from app.recall.sightings import Bools, Floats, Sightings, microseconds, uuid_of
 
 # Reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009.
 K = 60
@@ -23,6 +23,8 @@ K = 60
 VECTOR, WORDS, EXACT, RELEVANCE, RECENCY = 1.0, 1.0, 1.5, 1.0, 0.04
 # A retired fact that meets the question counts for its head, behind any current fact that meets it as well.
 ECHO = 0.999
+ARMS = {"vector": VECTOR, "words": WORDS, "exact": EXACT, "relevance": RELEVANCE}
+_WEIGHTS = np.array(list(ARMS.values()))[:, np.newaxis]
 _DAY_US = 86_400_000_000
 
 Places = NDArray[np.intp]
@@ -51,28 +53,19 @@ class Measures:
 class Ranks:
     """The place of each text in each arm, 1 the best, 0 where the arm did not find it; equals share a place.
 
-    A retired text takes no place from a current one: it stands half a place behind the last that is no worse.
-    The place by recency is 1 + the whole days since the fact was observed.
+    `arms` is of shape (arms, texts), in the order of `ARMS`. A retired text takes no place from a current one: it
+    stands half a place behind the last that is no worse. The place by recency is 1 + the whole days since the fact
+    was observed.
     """
 
-    vector: Floats
-    words: Floats
-    exact: Floats
-    relevance: Floats
+    arms: Floats
     recency: Floats
 
     @property
     def fused(self) -> Floats:
         """The sum of weight / (K + place) over the arms."""
-        total = RECENCY / (K + self.recency)
-        arms = (
-            (VECTOR, self.vector),
-            (WORDS, self.words),
-            (EXACT, self.exact),
-            (RELEVANCE, self.relevance),
-        )
-        for weight, place in arms:
-            total = total + (place > 0) * weight / (K + place)
+        shares = _WEIGHTS / (K + self.arms)
+        total: Floats = RECENCY / (K + self.recency) + (shares * (self.arms > 0)).sum(axis=0)
         return total
 
 
@@ -100,9 +93,10 @@ class Ranking:
         return len(self.best)
 
     def __iter__(self) -> Iterator[Ranked]:
+        ids = self.seen.ids
         columns = (column.tolist() for column in (self.best, self.scores, self.relevance))
         for best, score, likely in zip(*columns, strict=True):
-            yield Ranked(self.seen.id(best), score, likely, best, self.echoes.get(best, ()))
+            yield Ranked(uuid_of(ids[best]), score, likely, best, self.echoes.get(best, ()))
 
 
 def measure(cosine: Floats, lengths: Floats, frequencies: Floats, asked: Question) -> Measures:
@@ -138,27 +132,24 @@ def _share(present: Bools, weights: Floats, asked: Question) -> Floats:
 
 def places(seen: Sightings, measured: Measures, now: datetime) -> Ranks:
     """1 + how many current facts score higher; for a retired one ½ + how many score as high or higher."""
-    echo = seen.is_echo
     days = (microseconds(now) - seen.moments("observed_at")) // _DAY_US
+    scores = np.array([getattr(measured, "cosine" if arm == "vector" else arm) for arm in ARMS])
+    found = scores > 0
+    found[0] = ~np.isnan(scores[0])  # A cosine may be negative; without a vector it is not a number.
     # Two plans for the same statement may differ beyond this digit, and ties must stay ties.
-    cosine, words, exact, relevance = np.round((measured.cosine, measured.words, measured.exact, measured.relevance), 6)
-    return Ranks(
-        vector=_places(cosine, ~np.isnan(cosine), echo),
-        words=_places(words, measured.words > 0, echo),
-        exact=_places(exact, measured.exact > 0, echo),
-        relevance=_places(relevance, np.ones(len(seen), bool), echo),
-        recency=1.0 + np.maximum(days, 0),
-    )
+    rounded = np.where(found, scores.round(6), -np.inf)
+    live = np.sort(np.where(seen.is_echo, -np.inf, rounded) if seen.has_echoes else rounded, axis=1)
+    place = 1.0 + _better(live, rounded, "right")
+    if seen.has_echoes:
+        place = np.where(seen.is_echo, 0.5 + _better(live, rounded, "left"), place)
+    return Ranks(arms=np.where(found, place, 0.0), recency=1.0 + np.maximum(days, 0))
 
 
-def _places(scores: Floats, found: Bools, echo: Bools) -> Floats:
-    if not found.any():
-        return np.zeros(len(scores))
-    live = np.sort(scores[found & ~echo])
-    place = (1.0 + len(live)) - live.searchsorted(scores, side="right")
-    if echo.any():
-        place = np.where(echo, (0.5 + len(live)) - live.searchsorted(scores, side="left"), place)
-    return np.where(found, place, 0.0)
+def _better(live: Floats, scores: Floats, side: Literal["left", "right"]) -> Floats:
+    """In each arm, how many of the ordered scores are higher than each score; with `left`, or as high."""
+    lower = [one.searchsorted(row, side) for one, row in zip(live, scores, strict=True)]
+    better: Floats = live.shape[1] - np.array(lower, np.float64)
+    return better
 
 
 def rank(seen: Sightings, measured: Measures, ranks: Ranks, precedence: Sequence[str] = ()) -> Ranking:
@@ -168,23 +159,24 @@ def rank(seen: Sightings, measured: Measures, ranks: Ranks, precedence: Sequence
     it, whatever its score. `precedence` are scopes in the order asked: where several answer the same
     subject, the first one leads.
     """
-    echo = seen.is_echo
-    discount = np.where(echo, ECHO, 1.0)
-    scores, likely = ranks.fused * discount, measured.relevance * discount
-    # Of the texts that stand for one fact, its own comes before a retired one that meets the question as well.
-    keys = (seen.rows["echo_id"], ~echo, seen.rows["id"], seen.moments("recorded_at"), scores)
-    best: Places = np.lexsort(keys)[::-1]
+    scores, likely = ranks.fused, measured.relevance
+    keys: tuple[NDArray[Any], ...] = (seen.rows["id"], seen.moments("recorded_at"), scores)
     echoes: dict[int, list[int]] = {}
-    if echo.any():
-        best, echoes = _of_facts(best, seen.ids, echo.tolist(), likely)
+    if seen.has_echoes:
+        discount = np.where(seen.is_echo, ECHO, 1.0)
+        scores, likely = scores * discount, likely * discount
+        # Of the texts that stand for one fact, its own comes before a retired one that meets the question as well.
+        keys = (seen.rows["echo_id"], ~seen.is_echo, *keys[:-1], scores)
+    best: Places = np.lexsort(keys)[::-1]
+    if seen.has_echoes:
+        best, echoes = _of_facts(best, seen, likely)
     arranged = _in_precedence(_yielding(best, seen), seen, precedence)
     return Ranking(seen, arranged, scores[best], likely[arranged], echoes)
 
 
-def _of_facts(
-    order: Places, ids: Sequence[bytes], echo: Sequence[bool], likely: Floats
-) -> tuple[Places, dict[int, list[int]]]:
+def _of_facts(order: Places, seen: Sightings, likely: Floats) -> tuple[Places, dict[int, list[int]]]:
     """The best sighting of each fact, with the echoes among all of them. It takes over the best of their relevances."""
+    ids, echo = seen.ids, seen.is_echo.tolist()
     best: dict[bytes, int] = {}
     echoes: dict[int, list[int]] = {}
     for at in order.tolist():

@@ -183,9 +183,8 @@ def _given(asked: Question, direction: Direction | None, size: int) -> dict[str,
 def _found(seen: Sightings, asked: Question, wanted: Wanted, now: datetime) -> Found:
     seen = seen.each_once()
     measured = measure(seen.cosine, seen.lengths, seen.occurrences(len(asked.terms)), asked)
-    held = seen.held
-    counts = np.bincount(held[measured.relevance >= LIKELY], minlength=len(Held) + 1).tolist()
-    shown = (_SHOWN_WITH_RETIRED if wanted.retired else _SHOWN)[held]
+    counts = np.bincount(seen.held[measured.relevance >= LIKELY], minlength=len(Held) + 1).tolist()
+    shown = (_SHOWN_WITH_RETIRED if wanted.retired else _SHOWN)[seen.held]
     if not shown.all():
         kept = np.flatnonzero(shown).tolist()
         seen, measured = seen.at(kept), measured.at(kept)

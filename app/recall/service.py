@@ -225,7 +225,8 @@ async def _find_all(
         await work(conn)
         # Those that still wait for a connection have nothing left to do, and one may never come: others like this
         # request hold them all and wait for one more.
-        await asyncio.gather(*helping)
+        if helping:
+            await asyncio.gather(*helping)
     finally:
         for task in beside:
             task.cancel()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Self
 from uuid import UUID
 
@@ -22,7 +22,6 @@ Rows = NDArray[np.void]
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _ID = "S16"
-_NO_ID = b""
 # `record_send` writes how many columns follow, and before each its type and its length, four bytes each.
 _HEAD, _BEFORE_A_COLUMN = 4, 8
 # A label's weight over the sum of 1/n², as `ts_rank` gives it for a word at one position, times this is its count.
@@ -73,7 +72,7 @@ def microseconds(moment: datetime) -> int:
     return round((moment - _EPOCH).total_seconds() * 1_000_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Sightings:
     """The texts that were found for a question, one entry of each array for each.
 
@@ -121,27 +120,30 @@ class Sightings:
 
     def each_once(self) -> Self:
         """Without those that a second arm brought again."""
-        ids = self.ids
-        keys = zip(ids, self.rows["echo_id"].tolist(), strict=True) if self.is_echo.any() else ids
+        keys = zip(self.ids, self.rows["echo_id"].tolist(), strict=True) if self.has_echoes else self.ids
         places = list({key: place for place, key in enumerate(keys)}.values())
         return self if len(places) == len(self) else self.at(places)
 
-    @property
+    @cached_property
     def held(self) -> NDArray[np.intp]:
         """A `Held` for each."""
         return self.rows["held"].astype(np.intp)
 
-    @property
+    @cached_property
     def ids(self) -> list[bytes]:
         """The facts: the one found, or the head that a retired one stands for. Only good to be compared."""
         ids: list[bytes] = self.rows["id"].tolist()
         return ids
 
-    @property
+    @cached_property
     def is_echo(self) -> Bools:
-        """Whether the text is a retired fact's."""
-        echo: Bools = self.rows["echo_id"] != _NO_ID
+        """Whether the text is a retired fact's that stands for its head, or for nothing."""
+        echo: Bools = (self.held == Held.ECHO) | (self.held == Held.FORGOTTEN)
         return echo
+
+    @cached_property
+    def has_echoes(self) -> bool:
+        return bool(self.is_echo.any())
 
     @property
     def lengths(self) -> Floats:
@@ -159,18 +161,17 @@ class Sightings:
     def occurrences(self, terms: int) -> Floats:
         """How often the first so many terms occur in each, as far as weight labels tell: 0, 1, 2, 3.5 or 6."""
         ranks = self.rows["ranks"]["rank"][:, :terms].astype(np.float64)
-        occurrences: Floats = np.round(ranks * _OCCURRENCES_PER_RANK, 1)
+        occurrences: Floats = (ranks * _OCCURRENCES_PER_RANK).round(1)
         return occurrences
 
     def id(self, place: int) -> UUID:
-        return _uuid(self.rows["id"][place])
+        return uuid_of(self.ids[place])
 
     def echo_id(self, place: int) -> UUID | None:
         """The retired fact whose text this is, if it is one's."""
-        echo = self.rows["echo_id"][place]
-        return _uuid(echo) if echo != _NO_ID else None
+        return uuid_of(bytes(self.rows["echo_id"][place])) if self.has_echoes and self.is_echo[place] else None
 
 
-def _uuid(written: bytes) -> UUID:
-    # numpy takes zeros at the end of a string for padding.
-    return UUID(bytes=bytes(written).ljust(16, b"\0"))
+def uuid_of(written: bytes) -> UUID:
+    """An id of a row, of which numpy takes the zeros at its end for padding."""
+    return UUID(bytes=written.ljust(16, b"\0"))
