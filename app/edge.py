@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message as MimeHeaders
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from starlette.applications import Starlette
@@ -123,12 +124,15 @@ async def _guarded(rule: BodyRule, headers: Headers, method: str, counted: "_Cou
 
 
 def _check_media_type(rule: BodyRule, headers: Headers) -> None:
+    if "content-type" not in headers or not _is_utf8_of(rule.media_type, headers["content-type"]):
+        raise UnsupportedMediaType(f"Send the body in UTF-8 as `Content-Type: {rule.media_type}`.")
+
+
+@lru_cache(maxsize=64)
+def _is_utf8_of(media_type: str, written: str) -> bool:
     content = MimeHeaders()
-    content["content-type"] = headers.get("content-type", "")
-    charset = content.get_content_charset("utf-8")
-    if "content-type" in headers and content.get_content_type() == rule.media_type and charset in {"utf-8", "utf8"}:
-        return
-    raise UnsupportedMediaType(f"Send the body in UTF-8 as `Content-Type: {rule.media_type}`.")
+    content["content-type"] = written
+    return content.get_content_type() == media_type and content.get_content_charset("utf-8") in {"utf-8", "utf8"}
 
 
 def _check_json(body: bytes) -> None:

@@ -1,6 +1,7 @@
 """Recall: the rules between questions and their answers."""
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,8 +28,8 @@ _FOR_THE_EMBEDDER = 0.5
 _FOR_THE_WORDS = 0.25
 # The connections that the questions of one request share; more would only wait for the same processors.
 _SIDE_BY_SIDE = 3
-# The questions that one statement answers: more spare little, and wait longer for the last of them.
-_TOGETHER = 6
+# The fewest questions that are worth a connection more; all of one connection are answered by one statement.
+_TOGETHER = 4
 
 
 @dataclass(slots=True)
@@ -208,7 +209,8 @@ async def _find_all(
     allowance: float,
 ) -> None:
     """Find the results of every question, some at a time, on this connection and on a few more where there are many."""
-    groups = [waiting[at : at + _TOGETHER] for at in range(0, len(waiting), _TOGETHER)]
+    size = max(_TOGETHER, math.ceil(len(waiting) / _SIDE_BY_SIDE))
+    groups = [waiting[at : at + size] for at in range(0, len(waiting), size)]
     helping: list[asyncio.Task[None]] = []
 
     async def work(mine: Connection) -> None:
@@ -220,7 +222,7 @@ async def _find_all(
             helping.extend(task for task in beside if task is asyncio.current_task())
             await work(mine)
 
-    beside = [asyncio.create_task(work_beside()) for _ in range(min(len(groups), _SIDE_BY_SIDE) - 1)]
+    beside = [asyncio.create_task(work_beside()) for _ in groups[1:]]
     try:
         await work(conn)
         # Those that still wait for a connection have nothing left to do, and one may never come: others like this
