@@ -179,7 +179,8 @@ async def connect(
     """Open a pool of at most `size` connections, refusing a role that can read `ledger.facts`."""
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         connection_string(url, statement_timeout_ms=statement_timeout_ms, name=name),
-        min_size=min(2, size),
+        # The pool lends its connections in turn. Two at rest would both be cold; one stays warm, and more come and go.
+        min_size=1,
         max_size=size,
         timeout=timeout_s,
         # Planning takes as long as running, so a connection does it at the first execution and not at five.
