@@ -18,17 +18,18 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    or_,
     select,
     tuple_,
     union_all,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.db import Connection, Row, Statement
 from app.facts.fact import Fact
-from app.facts.model import facts_active, facts_history
+from app.facts.model import facts_active, facts_history, links
 from app.facts.queries import fact_columns, to_fact, with_use
 from app.facts.reading import past_facts
 from app.facts.visibility import Sight, within
@@ -192,6 +193,50 @@ async def history(
     return await _history(sight[0], after=after is not None).rows(
         conn, namespace=namespace, names=list(names), limit=limit, **sight[1], **position
     )
+
+
+# --- States that meet by an alias --------------------------------------------------------------------------------
+
+_MOST_MEETINGS = 200
+_state = select(
+    facts_active.c.id,
+    facts_active.c.subject,
+    *(
+        func.first_value(column)
+        .over(
+            partition_by=facts_active.c.scope,
+            order_by=(facts_active.c.valid_from.desc(), facts_active.c.recorded_at.desc(), facts_active.c.id.desc()),
+        )
+        .label(f"newest_{column.name}")
+        for column in (facts_active.c.id, facts_active.c.subject)
+    ),
+).where(
+    facts_active.c.namespace == _NS, facts_active.c.subject == _names, facts_active.c.kind == literal_column("'state'")
+)
+_stranger = _state.subquery("stranger")
+_met_before = exists(
+    select(links.c.id).where(
+        links.c.namespace == _NS,
+        links.c.kind.in_([literal_column(f"'{kind}'") for kind in ("contradicts", "supersedes", "amends")]),
+        or_(
+            and_(links.c.source_id == _stranger.c.id, links.c.target_id == _stranger.c.newest_id),
+            and_(links.c.source_id == _stranger.c.newest_id, links.c.target_id == _stranger.c.id),
+        ),
+    )
+)
+_strangers = Statement(
+    select(_stranger.c.newest_id, func.array_agg(aggregate_order_by(_stranger.c.id, _stranger.c.id)).label("others"))
+    .where(_stranger.c.subject != _stranger.c.newest_subject, ~_met_before)
+    .group_by(_stranger.c.newest_id)
+    .order_by(_stranger.c.newest_id)
+    .limit(literal_column(str(_MOST_MEETINGS)))
+)
+
+
+async def strangers(conn: Connection, namespace: str, names: Sequence[str]) -> list[tuple[UUID, list[UUID]]]:
+    """In each scope, the newest state at these names, and those at other names than its own that it never met."""
+    rows = await _strangers.rows(conn, namespace=namespace, names=list(names))
+    return [(row["newest_id"], row["others"]) for row in rows]
 
 
 # --- Registering -----------------------------------------------------------------------------------------------

@@ -188,7 +188,8 @@ async def register_subject(subject: Name, body: SubjectIn, caller: Steward, db: 
     namespace sees registered subjects, so keep secrets out of their names.
 
     Where the namespace's vocabulary is closed, only registered subjects can be written to. Facts that were written
-    under a name before it became an alias are found, and replaced, as this subject's.
+    under a name before it became an alias are found, and replaced, as this subject's. Where states of one scope meet
+    so, the newest leads, and the others are in conflict with it until somebody settles that or writes anew.
     """
 
     async def work(conn: Connection) -> Answer:

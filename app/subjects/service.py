@@ -9,8 +9,9 @@ from app.auth import Caller
 from app.db import Connection
 from app.errors import SubjectNotFound, SubjectTaken
 from app.facts import vocabulary
-from app.facts.fact import Fact
+from app.facts.fact import Doubt, Fact
 from app.facts.likeness import near_misses, nearest
+from app.facts.meeting import meet
 from app.facts.visibility import sight_of
 from app.subjects import queries
 from app.subjects.schemas import SubjectIn
@@ -116,4 +117,18 @@ async def register(conn: Connection, caller: Caller, subject: str, wanted: Subje
     detail = {"subject": subject, "aliases": aliases}
     action = "subject_registered" if new else "subject_changed"
     await record(conn, [Event(namespace, caller.actor, action, request_id=request_id, detail=detail)])
+    await _introduce(conn, caller, [subject, *aliases], request_id)
     return new
+
+
+async def _introduce(conn: Connection, caller: Caller, names: Sequence[str], request_id: str | None) -> None:
+    """Let the states meet that stand at one address by an alias. A name retires nothing: what it would is in doubt."""
+    for newest, others in await queries.strangers(conn, caller.namespace, names) if len(names) > 1 else ():
+        met = await meet(conn, caller, newest, others, request_id)
+        if met is not None:
+            detail = f"Its subject is {names[0]!r} now, where a newer statement stands."
+            for gone in met.decision.retires:
+                met.writing.contest(gone.fact, Doubt(met.fact, "older", detail), met.moment)
+            for doubt in met.decision.doubts:
+                met.writing.contest(met.fact, doubt, met.moment)
+            await met.writing.flush(conn)

@@ -8,13 +8,9 @@ from sqlalchemy import TIMESTAMP, and_, bindparam, exists, func, literal_column,
 
 from app.auth import ROLES, Caller, Scopes
 from app.db import Connection, Database, Statement
-from app.facts import queries
-from app.facts.decision import judge_state
-from app.facts.fact import Decision, Draft, Fact
+from app.facts.meeting import meet
 from app.facts.model import facts_active, links
-from app.facts.retiring import lock_and_load
 from app.facts.vocabulary import subject_aliases
-from app.facts.writing import Writing
 from app.upkeep.model import word
 
 _BATCH = 200
@@ -90,44 +86,12 @@ async def settle(database: Database, since: datetime) -> int:
 
 
 async def _meet(conn: Connection, namespace: str, id_: UUID, held: list[UUID]) -> None:
-    caller = worker_in(namespace)
-    rules, now = await queries.rules_of(conn, namespace)
-    working = await lock_and_load(conn, caller, [id_, *held])
-    fact = working.facts.get(id_)
-    if fact is None or not fact.is_current or rules.policy == "explicit":
+    met = await meet(conn, worker_in(namespace), id_, held, None)
+    if met is None:
         return
-    decision = Decision()
-    for old in (working.facts[other] for other in held if other in working.facts):
-        if old.is_current:
-            judge_state(_as_written_now(fact), old, decision, rules)
-    writing = Writing(caller, None, working)
-    for retired in decision.retires:
-        reason = f"The statement that was to replace it at the subject {fact.subject!r} became valid."
-        writing.retire(replace(retired, reason=reason), fact, now)
-    for doubt in decision.doubts:
-        writing.contest(fact, doubt, now)
-    await writing.flush(conn)
-
-
-def _as_written_now(fact: Fact) -> Draft:
-    return Draft(
-        scope=fact.scope,
-        agent=fact.agent,
-        kind=fact.kind,
-        kind_declared=False,
-        subject=fact.subject,
-        content=fact.content,
-        content_hash=fact.content_hash,
-        source_tier=fact.source_tier,
-        source_ref=fact.source_ref,
-        source_quote=fact.source_quote,
-        confidence=fact.confidence,
-        tags=fact.tags,
-        metadata=fact.metadata,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        observed_at=None,
-        terms={},
-        term_length=0,
-        terms_literal="",
-    )
+    for retired in met.decision.retires:
+        reason = f"The statement that was to replace it at the subject {met.fact.subject!r} became valid."
+        met.writing.retire(replace(retired, reason=reason), met.fact, met.moment)
+    for doubt in met.decision.doubts:
+        met.writing.contest(met.fact, doubt, met.moment)
+    await met.writing.flush(conn)
