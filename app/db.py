@@ -167,7 +167,12 @@ def connection_string(url: str, *, statement_timeout_ms: int, name: str) -> str:
     return make_conninfo(**given, options=options.strip(), application_name=name)
 
 
+# The plan of a recall takes a megabyte of the backend's memory, so only so many statements are kept prepared.
+_MOST_PREPARED = 40
+
+
 async def _configure(conn: Connection) -> None:
+    conn.prepared_max = _MOST_PREPARED
     await register_vector_async(conn)
     conn.adapters.register_dumper(_BinaryArray, ListBinaryDumper)
 

@@ -232,7 +232,8 @@ def _packed(found: FromClause, shape: Shape) -> LateralFromClause:
     cosine: ColumnElement[Any] = _NO_COSINE
     if shape.profile:
         similarity: ColumnElement[Any] = _number("1.0") - _distance(found, shape.profile)
-        cosine = case((_of_profile(found, shape.profile), similarity), else_=_NO_COSINE)
+        # A text that has no vector of its own may still be of the profile: the embedder looked at it in vain.
+        cosine = func.coalesce(case((_of_profile(found, shape.profile), similarity)), _NO_COSINE)
     columns = [cosine if name == "cosine" else found.c[name] for name in COLUMNS]
     ranks = [func.ts_rank(_LABELS, found.c.terms, _term(place)) for place in range(shape.terms)]
     packed = [

@@ -50,6 +50,7 @@ class Entry(NamedTuple):
     quality: float
 
 
+# It is not frozen, since a search makes hundreds and freezing triples what each costs.
 @dataclass(slots=True, eq=False)
 class Path:
     """Facts from the name in the question on, the last one entered by the name at `entry`.

@@ -160,14 +160,16 @@ def rank(seen: Sightings, measured: Measures, ranks: Ranks, precedence: Sequence
     subject, the first one leads.
     """
     scores, likely = ranks.fused, measured.relevance
-    keys: tuple[NDArray[Any], ...] = (seen.rows["id"], seen.moments("recorded_at"), scores)
+    keys: tuple[NDArray[Any], ...] = (seen.rows["id"], seen.moments("recorded_at"))
     echoes: dict[int, list[int]] = {}
     if seen.has_echoes:
         discount = np.where(seen.is_echo, ECHO, 1.0)
         scores, likely = scores * discount, likely * discount
-        # Of the texts that stand for one fact, its own comes before a retired one that meets the question as well.
-        keys = (seen.rows["echo_id"], ~seen.is_echo, *keys[:-1], scores)
-    best: Places = np.lexsort(keys)[::-1]
+        # Of the texts that stand for one fact, its own comes before a retired one that meets the question as well,
+        # and of retired ones the more relevant.
+        keys = (seen.rows["echo_id"], likely, ~seen.is_echo, *keys)
+    # The last digits depend on the order in which numbers were added, and ties must stay ties.
+    best: Places = np.lexsort((*keys, scores.round(12)))[::-1]
     if seen.has_echoes:
         best, echoes = _of_facts(best, seen, likely)
     arranged = _in_precedence(_yielding(best, seen), seen, precedence)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 from app.analyzer import Word, query_words
@@ -61,23 +62,25 @@ async def recall(service: Service, caller: Caller, ask: RecallIn) -> RecallOut:
 
 
 async def recall_all(service: Service, caller: Caller, asks: Sequence[RecallIn]) -> list[RecallOut]:
-    """The answers to several questions, in order. Each question has the deadline to itself."""
+    """The answers to several questions, in order. Those that are searched together share the deadline."""
     now = datetime.now(UTC)
     allowance = service.settings.recall_deadline_ms / 1_000
     askings = [_asking(caller, ask, now) for ask in asks]
     spent = await _direct(service, askings, allowance)
     waiting = [asking for asking in askings if asking.words]
+    hopping = any(asking.ask.hops > 1 for asking in askings)
     following: asyncio.Task[None] | None = None
     try:
         async with service.database.reading() as conn:
             await _name(conn, caller, waiting)
             corpora = await _corpora(conn, caller, waiting, allowance - spent)
-            if any(asking.ask.hops > 1 for asking in askings):
+            chains = partial(_follow_all, service, caller, askings, corpora, allowance)
+            if hopping and service.settings.pool_size > 1:
                 # While one of the two waits for the database, the other goes on.
-                following = asyncio.create_task(_follow_all(service, caller, askings, corpora, allowance))
+                following = asyncio.create_task(chains())
             await _find_all(service, caller, conn, _sought(waiting, corpora, now), allowance - spent, allowance)
-        if following:
-            await following
+        if hopping:
+            await (following or chains())
     finally:
         if following:
             following.cancel()
@@ -99,7 +102,7 @@ async def _follow(
     Chains go through what holds now, and they need vectors and time.
     """
     corpus = corpora.get(repr(asking.wanted.sight))
-    if asking.ask.hops == 1 or corpus is None:
+    if asking.ask.hops == 1 or corpus is None or not asking.words:
         return []
     if asking.wanted.as_of is None:
         with suppress(EmbedderUnavailable, TimeoutError):
@@ -209,7 +212,8 @@ async def _find_all(
     allowance: float,
 ) -> None:
     """Find the results of every question, some at a time, on this connection and on a few more where there are many."""
-    size = max(_TOGETHER, math.ceil(len(waiting) / _SIDE_BY_SIDE))
+    parts = min(_SIDE_BY_SIDE, max(1, len(waiting) // _TOGETHER))
+    size = max(1, math.ceil(len(waiting) / parts))
     groups = [waiting[at : at + size] for at in range(0, len(waiting), size)]
     helping: list[asyncio.Task[None]] = []
 

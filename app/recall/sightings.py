@@ -7,7 +7,7 @@ arrays; nothing is made of a single one until it is shown.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -22,8 +22,8 @@ Rows = NDArray[np.void]
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _ID = "S16"
-# `record_send` writes how many columns follow, and before each its type and its length, four bytes each.
-_HEAD, _BEFORE_A_COLUMN = 4, 8
+# `record_send` writes how many columns follow, in four bytes, and before each its type and its length, in four each.
+_BEFORE_A_COLUMN = 8
 # A label's weight over the sum of 1/n², as `ts_rank` gives it for a word at one position, times this is its count.
 _OCCURRENCES_PER_RANK = 6 * 1.6449340668482264
 
@@ -58,10 +58,10 @@ COLUMNS: Mapping[str, str] = {
 
 
 @lru_cache(maxsize=64)
-def _layout(terms: int) -> np.dtype[np.void]:
-    """A row: the columns, then one rank for each term of the question."""
+def layout(terms: int) -> np.dtype[np.void]:
+    """The form of a row: the columns, then one rank for each term of the question."""
     rank = np.dtype([("before", f"V{_BEFORE_A_COLUMN}"), ("rank", ">f4")])
-    fields: list[Any] = [("head", f"V{_HEAD}")]
+    fields: list[Any] = [("columns", ">i4")]
     for name, form in COLUMNS.items():
         fields += [(f"before_{name}", f"V{_BEFORE_A_COLUMN}"), (name, form)]
     return np.dtype([*fields, ("ranks", rank, (terms,))])
@@ -69,7 +69,7 @@ def _layout(terms: int) -> np.dtype[np.void]:
 
 def microseconds(moment: datetime) -> int:
     """A moment as the rows tell it."""
-    return round((moment - _EPOCH).total_seconds() * 1_000_000)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +100,11 @@ class Sightings:
         pairs = np.frombuffer(yielding or b"", _ID).tolist()
         for weaker, better in zip(pairs[::2], pairs[1::2], strict=True):
             yields_to[weaker] = yields_to.get(weaker, frozenset()) | {better}
-        return cls(
-            np.frombuffer(packed or b"", _layout(terms)),
-            scopes or (),
-            subjects or (),
-            yields_to,
-        )
+        rows = np.frombuffer(packed or b"", layout(terms))
+        # A null would make its row shorter, and everything behind it would be read at the wrong place.
+        if (rows["columns"] != len(COLUMNS) + terms).any():
+            raise ValueError("a row of the candidates holds a null")
+        return cls(rows, scopes or (), subjects or (), yields_to)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -26,6 +26,7 @@ FACTS, SMALL = 4_000, 40
 SPACE = Profile("arms-16", 16)
 NAMESPACE = "arms"
 NOW = datetime.now(UTC)
+LATER = NOW + timedelta(minutes=1)
 T = TypeVar("T")
 
 
@@ -204,6 +205,29 @@ def test_where_there_are_no_vectors_a_rare_word_does_not_keep_out_those_that_sha
 
     assert len(result.ranked) == DEPTH
     assert all(result.measured.share[one.best] == 1 for one in islice(result.ranked, FACTS // 50))
+
+
+@pytest.fixture(scope="module")
+def silent(store: Cluster) -> str:
+    """A namespace with two facts, for one of which the embedder had no vector although it was asked."""
+    with psycopg.connect(store.owner_dsn, autocommit=True) as owner:
+        register_vector(owner)
+        owner.execute("INSERT INTO namespaces (name) VALUES ('silent')")
+        for n, vector in ((FACTS, None), (FACTS + 1, QUESTION)):
+            owner.execute(INSERT, row(n, vector) | {"namespace": "silent"})
+    return "silent"
+
+
+@pytest.mark.parametrize("moment", [{}, {"as_of": LATER, "known_at": LATER}])
+def test_a_fact_that_the_embedder_had_no_vector_for_is_found_by_its_words(
+    store: Cluster, silent: str, moment: dict[str, datetime]
+) -> None:
+    result = found(store, f"crate n{FACTS}", wanted(namespace=silent, **moment))
+
+    first, second = result.ranked
+    assert first.id == uuid.UUID(int=FACTS + 1)
+    assert np.isnan(result.measured.cosine[first.best])
+    assert result.measured.cosine[second.best] == pytest.approx(1.0)
 
 
 def test_rare_words_fetch_and_common_words_only_add(store: Cluster) -> None:
