@@ -66,16 +66,19 @@ class Statement:
 
     It is sent with Postgres' own numbered placeholders, so that psycopg need not search a long text for names at
     every execution, and its rows come in binary form, which spares both sides the writing and reading of numbers.
+    A connection prepares it when it has run a few times; with `prepare`, at once. A plan that was made for empty tables
+    stays until there are statistics, so that is for statements that take longer to plan than to run.
     """
 
-    __slots__ = ("_clause", "_names", "_numbered")
+    __slots__ = ("_clause", "_names", "_numbered", "_prepare")
 
-    def __init__(self, clause: ClauseElement) -> None:
+    def __init__(self, clause: ClauseElement, *, prepare: bool | None = None) -> None:
         compiled = cast("SQLCompiler", clause.compile(dialect=_NUMBERED))
         fixed = {name: value for name, value in compiled.params.items() if value is not None}
         if fixed:
             raise ValueError(f"bind these by name, or write them as literals: {sorted(fixed)}")
         self._clause = clause
+        self._prepare = prepare
         self._numbered: LiteralString = compiled.string
         self._names: tuple[str, ...] = tuple(compiled.positiontup or ())
 
@@ -85,7 +88,8 @@ class Statement:
         return self._clause.compile(dialect=_NAMED).string
 
     async def _executed(self, cursor: AsyncRawCursor[T], parameters: Parameters) -> AsyncRawCursor[T]:
-        return await cursor.execute(self._numbered, [parameters[name] for name in self._names], binary=True)
+        given = [parameters[name] for name in self._names]
+        return await cursor.execute(self._numbered, given, prepare=self._prepare, binary=True)
 
     async def rows(self, conn: Connection, /, **parameters: Any) -> list[Row]:
         return await (await self._executed(AsyncRawCursor(conn), parameters)).fetchall()
@@ -188,8 +192,7 @@ async def connect(
         min_size=1,
         max_size=size,
         timeout=timeout_s,
-        # Planning takes as long as running, so a connection does it at the first execution and not at five.
-        kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": 0},
+        kwargs={"autocommit": True, "row_factory": dict_row},
         configure=_configure,
         open=False,
         name=name,

@@ -155,7 +155,7 @@ def run(client: httpx.Client, cluster: Cluster, facts: int, rounds: int) -> None
     single = timed(rounds, ask)
     alone += asyncio.run(statements_alone(cluster.api_dsn, asked, rounds))
     single += timed(rounds, ask)
-    batch = timed(max(rounds // 16, 10), ask_batch)
+    batch = timed(max(rounds // 8, 10), ask_batch)
     hops = timed(rounds // 2, lambda n: ask(n, 4))
     for name, times in (("recall over HTTP", single), ("its statements alone", alone), ("recall with 4 hops", hops)):
         cuts = statistics.quantiles(times, n=20)

@@ -249,7 +249,7 @@ def _packed(found: FromClause, shape: Shape) -> LateralFromClause:
 def _candidates(shape: Shape) -> Statement:
     asked = asked_by(shape)
     seen = _packed(union_all(*_findings(shape)).subquery("found"), shape)
-    return Statement(select(asked.c.place, *seen.c).select_from(asked.join(seen, true())))
+    return Statement(select(asked.c.place, *seen.c).select_from(asked.join(seen, true())), prepare=True)
 
 
 def text_of(shape: Shape) -> LiteralString:
