@@ -73,7 +73,7 @@ class _Likely:
     """A name that may lead on from a fact, where it stands there, and how likely it is the one, 0 to 1."""
 
     words: Tokens
-    place: Place
+    span: Span
     likelihood: float
 
 
@@ -237,16 +237,17 @@ class _Search:
             if among_names and not words[0].cased:
                 likelihood *= _PLAIN_AMONG_NAMES
             if likelihood >= _WEAKEST_LINK:
-                names.append(_Likely(words, place_at(tokens, span), likelihood))
+                names.append(_Likely(words, span, likelihood))
         return names
 
     def _likeliest(self, names: Sequence[_Likely]) -> list[_Likely]:
         """Those of the names that are worth a look, longest first: other facts hold them, but not too many."""
-        likely = [(name.likelihood * rarity(self._held(name.words), self._corpus.facts), name) for name in names]
-        likely = [(worth, name) for worth, name in likely if worth >= _WEAKEST_NAME and self._held(name.words) > 1]
+        held = ((name, self._held(name.words)) for name in names)
+        likely = [(name.likelihood * rarity(facts, self._corpus.facts), name) for name, facts in held if facts > 1]
+        likely = [(worth, name) for worth, name in likely if worth >= _WEAKEST_NAME]
         likely.sort(key=lambda pair: -pair[0])
         shared = [name for _, name in likely[:MOST_NAMES_OF_A_FACT]]
-        return sorted(shared, key=lambda name: (-len(name.words), name.place.span))
+        return sorted(shared, key=lambda name: (-len(name.words), name.span))
 
     def _held(self, words: Tokens) -> int:
         """How many facts hold all the words, at most."""
@@ -269,13 +270,13 @@ class _Search:
             quality = name.likelihood * rarity(count, self._corpus.facts)
             if quality < _WEAKEST_LINK:
                 continue
-            always_last = _is_always_last(entered)
+            leaving, always_last = place_at(read(path.facts[-1].content), name.span), _is_always_last(entered)
             entries = []
             for fact, place in entered:
                 part = quality * place.wholeness
                 if part < _WEAKEST_LINK or fact.id in taken:
                     continue
-                part *= turn(name.place, place, always_last=always_last)
+                part *= turn(leaving, place, always_last=always_last)
                 if part >= _WEAKEST_LINK:
                     entries.append(Entry(fact, place.span, part))
             taken.update(entry.fact.id for entry in entries)
