@@ -30,6 +30,7 @@ from app.embedding import LocalEmbedder
 from app.recall import arms, queries
 from app.recall.question import question
 from app.recall.search import Direction, Sought, Wanted, corpus_of, is_cheaper_exactly, statement_of
+from app.recall.sightings import uuid_of
 from bench.service import service
 
 BATCH, QUESTIONS, K = 1_000, 100, 8
@@ -118,7 +119,7 @@ async def _one(conn: Connection, embedder: LocalEmbedder, query: str) -> float:
     started = clock()
     (seen,) = await arms.candidates(conn, *statement)
     spent += clock() - started
-    ids = list(dict.fromkeys(seen.id(place) for place in range(len(seen))))[:K]
+    ids = list(map(uuid_of, dict.fromkeys(seen.ids)))[:K]
     started = clock()
     await queries.current_facts(conn, wanted.namespace, wanted.sight, ids)
     return (spent + clock() - started) * 1_000

@@ -18,8 +18,10 @@ from sqlalchemy import (
     and_,
     bindparam,
     column,
+    exists,
     func,
     literal_column,
+    or_,
     select,
 )
 from sqlalchemy.sql import FromClause
@@ -159,6 +161,16 @@ async def current_scope(conn: Connection, namespace: str, id_: UUID) -> str | No
     """The scope of a fact if it is current."""
     row = await _is_current.row(conn, namespace=namespace, id=id_)
     return row["scope"] if row else None
+
+
+def have_met(namespace: ColumnElement[Any], one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether two facts were ever looked at together: one replaced the other, or was in doubt of it."""
+    kinds: list[ColumnElement[str]] = [literal_column(f"'{kind}'") for kind in ("contradicts", "supersedes", "amends")]
+    either_way = or_(
+        and_(links.c.source_id == one, links.c.target_id == other),
+        and_(links.c.source_id == other, links.c.target_id == one),
+    )
+    return exists(select(links.c.id).where(links.c.namespace == namespace, links.c.kind.in_(kinds), either_way))
 
 
 # --- Before a write --------------------------------------------------------------------------------------------

@@ -123,13 +123,18 @@ def _result(line: Line, page: Page, facts: Facts) -> ResultOut | None:
     if line.echo is not None:
         old = facts.past.get(found.seen.echo_id(line.echo))
         shown = old and (line.id in facts.current or line.id == old.id)
-        return presenting.retired_out(line.ranked, line.echo, old, found, explain=explain) if old and shown else None
+        # It has the score of the fact that it stands below.
+        ranked = line.ranked._replace(best=line.echo, relevance=float(found.measured.relevance[line.echo]))
+        return presenting.result_out(ranked, old, found, explain=explain) if old and shown else None
     if line.id not in facts.current:
         return None
     fact, replaces, conflicts = facts.current[line.id]
-    if echo := found.seen.echo_id(line.ranked.best):
+    echo = found.seen.echo_id(line.ranked.best)
+    if echo is not None:
         replaces = _merged(facts.past.get(echo), replaces)
-    return presenting.result_out(line.ranked, fact, found, explain=explain, replaces=replaces, conflicts=conflicts)
+    return presenting.result_out(
+        line.ranked, fact, found, explain=explain, forwarded_by=echo, replaces=replaces, conflicts=conflicts
+    )
 
 
 def _merged(led_here: PastFactOut | None, replaces: list[ReplacedOut]) -> list[ReplacedOut]:

@@ -50,10 +50,11 @@ def result_out(
     found: Found,
     *,
     explain: bool,
+    forwarded_by: UUID | None = None,
     replaces: Sequence[ReplacedOut] = (),
     conflicts: Sequence[UUID] = (),
 ) -> ResultOut:
-    """A fact in its place, with what it replaces and what contradicts it."""
+    """A fact in its place, with what led there, what it replaces and what contradicts it."""
     return made(
         ResultOut,
         fact=fact,
@@ -61,25 +62,9 @@ def result_out(
         relevance=round(ranked.relevance, 4),
         ranks=_ranks_out(found.ranks, ranked.best) if explain else None,
         scores=_scores_out(found.measured, ranked.best) if explain else None,
-        forwarded_by=found.seen.echo_id(ranked.best),
+        forwarded_by=forwarded_by,
         replaces=list(replaces),
         conflicts_with=list(conflicts),
-        via=[],
-    )
-
-
-def retired_out(ranked: Ranked, echo: int, fact: PastFactOut, found: Found, *, explain: bool) -> ResultOut:
-    """A retired fact, shown with the score of the one that it stands below."""
-    return made(
-        ResultOut,
-        fact=fact,
-        score=ranked.score,
-        relevance=round(float(found.measured.relevance[echo]), 4),
-        ranks=_ranks_out(found.ranks, echo) if explain else None,
-        scores=_scores_out(found.measured, echo) if explain else None,
-        forwarded_by=None,
-        replaces=[],
-        conflicts_with=[],
         via=[],
     )
 

@@ -20,10 +20,10 @@ from app.recall.sightings import Bools, Floats, Sightings, microseconds, uuid_of
 K = 60
 # The exact arm holds the facts that carry a name of the question letter for letter, and the arm of relevance keeps
 # what is good in both of the first two before what is best in one. Recency breaks near ties.
-VECTOR, WORDS, EXACT, RELEVANCE, RECENCY = 1.0, 1.0, 1.5, 1.0, 0.04
+ARMS = {"vector": 1.0, "words": 1.0, "exact": 1.5, "relevance": 1.0}
+RECENCY = 0.04
 # A retired fact that meets the question counts for its head, behind any current fact that meets it as well.
 ECHO = 0.999
-ARMS = {"vector": VECTOR, "words": WORDS, "exact": EXACT, "relevance": RELEVANCE}
 _WEIGHTS = np.array(list(ARMS.values()))[:, np.newaxis]
 _DAY_US = 86_400_000_000
 
@@ -133,7 +133,8 @@ def _share(present: Bools, weights: Floats, asked: Question) -> Floats:
 def places(seen: Sightings, measured: Measures, now: datetime) -> Ranks:
     """1 + how many current facts score higher; for a retired one ½ + how many score as high or higher."""
     days = (microseconds(now) - seen.moments("observed_at")) // _DAY_US
-    scores = np.array([getattr(measured, "cosine" if arm == "vector" else arm) for arm in ARMS])
+    # In the order of the arms.
+    scores = np.array([measured.cosine, measured.words, measured.exact, measured.relevance])
     found = scores > 0
     found[0] = ~np.isnan(scores[0])  # A cosine may be negative; without a vector it is not a number.
     # Two plans for the same statement may differ beyond this digit, and ties must stay ties.

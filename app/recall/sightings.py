@@ -163,9 +163,6 @@ class Sightings:
         occurrences: Floats = (ranks * _OCCURRENCES_PER_RANK).round(1)
         return occurrences
 
-    def id(self, place: int) -> UUID:
-        return uuid_of(self.ids[place])
-
     def echo_id(self, place: int) -> UUID | None:
         """The retired fact whose text this is, if it is one's."""
         return uuid_of(bytes(self.rows["echo_id"][place])) if self.has_echoes and self.is_echo[place] else None

@@ -18,7 +18,6 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
-    or_,
     select,
     tuple_,
     union_all,
@@ -29,8 +28,8 @@ from sqlalchemy.dialects.postgresql import insert as pg_insert
 
 from app.db import Connection, Row, Statement
 from app.facts.fact import Fact
-from app.facts.model import facts_active, facts_history, links
-from app.facts.queries import fact_columns, to_fact, with_use
+from app.facts.model import facts_active, facts_history
+from app.facts.queries import fact_columns, have_met, to_fact, with_use
 from app.facts.reading import past_facts
 from app.facts.visibility import Sight, within
 from app.facts.vocabulary import subject_aliases, subjects
@@ -214,19 +213,9 @@ _state = select(
     facts_active.c.namespace == _NS, facts_active.c.subject == _names, facts_active.c.kind == literal_column("'state'")
 )
 _stranger = _state.subquery("stranger")
-_met_before = exists(
-    select(links.c.id).where(
-        links.c.namespace == _NS,
-        links.c.kind.in_([literal_column(f"'{kind}'") for kind in ("contradicts", "supersedes", "amends")]),
-        or_(
-            and_(links.c.source_id == _stranger.c.id, links.c.target_id == _stranger.c.newest_id),
-            and_(links.c.source_id == _stranger.c.newest_id, links.c.target_id == _stranger.c.id),
-        ),
-    )
-)
 _strangers = Statement(
     select(_stranger.c.newest_id, func.array_agg(aggregate_order_by(_stranger.c.id, _stranger.c.id)).label("others"))
-    .where(_stranger.c.subject != _stranger.c.newest_subject, ~_met_before)
+    .where(_stranger.c.subject != _stranger.c.newest_subject, ~have_met(_NS, _stranger.c.id, _stranger.c.newest_id))
     .group_by(_stranger.c.newest_id)
     .order_by(_stranger.c.newest_id)
     .limit(literal_column(str(_MOST_MEETINGS)))

@@ -4,12 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import TIMESTAMP, and_, bindparam, exists, func, literal_column, or_, select, tuple_
+from sqlalchemy import TIMESTAMP, and_, bindparam, func, literal_column, or_, select, tuple_
 
 from app.auth import ROLES, Caller, Scopes
 from app.db import Connection, Database, Statement
 from app.facts.meeting import meet
-from app.facts.model import facts_active, links
+from app.facts.model import facts_active
+from app.facts.queries import have_met
 from app.facts.vocabulary import subject_aliases
 from app.upkeep.model import word
 
@@ -33,16 +34,6 @@ _names = (
     )
     .scalar_subquery()
 )
-_met_before = exists(
-    select(links.c.id).where(
-        links.c.namespace == _new.c.namespace,
-        links.c.kind.in_([word("contradicts"), word("supersedes"), word("amends")]),
-        or_(
-            and_(links.c.source_id == _new.c.id, links.c.target_id == _old.c.id),
-            and_(links.c.source_id == _old.c.id, links.c.target_id == _new.c.id),
-        ),
-    )
-)
 _arrived = Statement(
     select(_new.c.namespace, _new.c.id, func.array_agg(_old.c.id).label("held"))
     .join_from(
@@ -61,7 +52,7 @@ _arrived = Statement(
         _new.c.superseded_by.is_(None),
         _new.c.valid_from > _new.c.recorded_at,
         _new.c.valid_from > bindparam("since", type_=TIMESTAMP(timezone=True)),
-        ~_met_before,
+        ~have_met(_new.c.namespace, _new.c.id, _old.c.id),
     )
     .group_by(_new.c.namespace, _new.c.id, _new.c.valid_from)
     .order_by(_new.c.valid_from, _new.c.id)
